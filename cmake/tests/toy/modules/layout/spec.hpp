@@ -1,0 +1,5 @@
+// A layout of the toy library.
+#pragma once
+struct Spec {
+  int dimension;
+};

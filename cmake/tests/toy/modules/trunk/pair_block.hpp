@@ -1,0 +1,3 @@
+// The composition of the toy model.
+#pragma once
+double pair_block(double x);

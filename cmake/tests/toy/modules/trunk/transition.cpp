@@ -1,0 +1,3 @@
+#include "trunk/transition.hpp"
+
+double transition(double x) { return x + 1; }

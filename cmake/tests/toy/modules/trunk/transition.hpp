@@ -1,0 +1,3 @@
+// A port of the toy model.
+#pragma once
+double transition(double x);

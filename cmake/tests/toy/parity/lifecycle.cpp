@@ -1,0 +1,6 @@
+#include "trunk/pair_block.hpp"
+
+#include "parity/measure.hpp"
+#include "serial/serial.hpp"
+
+int main() { return measure("lifecycle", pair_block(3), serial_transition(serial_triangle(serial_triangle(3)))); }

@@ -1,0 +1,3 @@
+#include "parity/measure.hpp"
+
+int main() { return measure("profile", 1, 1); }
