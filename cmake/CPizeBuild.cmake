@@ -1,0 +1,64 @@
+# How CPize compiles its own code: warnings are errors, one shared precompiled header, ccache.
+include_guard(GLOBAL)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# A precompiled header is bound to -fPIC; executables compiled with -fPIE could not reuse the one of the libraries.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE "-fPIC")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CPIZE_CCACHE ccache)
+if(CPIZE_CCACHE)
+  # ccache caches a compilation with a precompiled header only under these sloppiness flags and with -fpch-preprocess
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env"
+      "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${CPIZE_CCACHE}")
+endif()
+
+add_library(cpize_compile_options INTERFACE)
+target_compile_options(cpize_compile_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Winvalid-pch -fpch-preprocess)
+target_include_directories(cpize_compile_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/modules")
+
+# The torch headers, compiled once (about 30 s) and reused by every torch-using target.
+add_library(cpize_torch_pch OBJECT "${CMAKE_CURRENT_LIST_DIR}/torch_pch.cpp")
+target_link_libraries(cpize_torch_pch PRIVATE cpize_compile_options CPize::libtorch)
+target_precompile_headers(cpize_torch_pch PRIVATE
+  <torch/torch.h> <torch/csrc/distributed/c10d/Backend.hpp> <functional> <map> <memory> <string> <vector>)
+
+# cpize_library(<name> [NO_TORCH] SOURCES ... [LINKS ...])
+# A static library `cpize_<name>` with the alias CPize::<name>; its headers are included as "<folder>/<header>.hpp".
+function(cpize_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 L "NO_TORCH" "" "SOURCES;LINKS")
+  set(target cpize_${name})
+  if(L_SOURCES)
+    add_library(${target} STATIC ${L_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE cpize_compile_options)
+    target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/modules")
+    if(NOT L_NO_TORCH)
+      target_precompile_headers(${target} REUSE_FROM cpize_torch_pch)
+    endif()
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+    target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/modules")
+  endif()
+  add_library(CPize::${name} ALIAS ${target})
+  target_link_libraries(${target} ${scope} ${L_LINKS})
+  if(NOT L_NO_TORCH)
+    target_link_libraries(${target} ${scope} CPize::libtorch)
+  endif()
+endfunction()
+
+# cpize_executable(<name> [NO_TORCH] SOURCES ... [LINKS ...])
+function(cpize_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 E "NO_TORCH" "" "SOURCES;LINKS")
+  add_executable(${name} ${E_SOURCES})
+  target_link_libraries(${name} PRIVATE cpize_compile_options ${E_LINKS})
+  if(NOT E_NO_TORCH)
+    target_link_libraries(${name} PRIVATE CPize::libtorch)
+    target_precompile_headers(${name} REUSE_FROM cpize_torch_pch)
+  endif()
+endfunction()

@@ -1,0 +1,82 @@
+# The cache directory: one lock, complete entries only, and commands that say what went wrong.
+#
+# An entry appears by rename, so it is either complete or absent. Whatever is under construction is called
+# <name>.partial-<random>; after a crash the next provisioning run, holding the lock, removes it.
+include_guard(GLOBAL)
+
+# One line about one thing: cpize_say(<what> <found|installed|downloaded|built> <where> [<start in seconds>])
+function(cpize_say what verb where)
+  set(took "")
+  if(ARGC GREATER 3)
+    string(TIMESTAMP now "%s" UTC)
+    math(EXPR seconds "${now} - ${ARGV3}")
+    set(took ", ${seconds} s")
+  endif()
+  message(STATUS "CPize: ${what} ${verb}: ${where}${took}")
+endfunction()
+
+# Runs a command; on failure the configure stops with the end of its output and `remedy`.
+function(cpize_run_step remedy)
+  cmake_parse_arguments(PARSE_ARGV 1 R "" "DIRECTORY" "COMMAND")
+  if(NOT R_DIRECTORY)
+    set(R_DIRECTORY "${CPIZE_CACHE}")
+  endif()
+  # A child that outlives a killed configure would go on writing beside the next one.
+  find_program(CPIZE_SETPRIV setpriv)
+  mark_as_advanced(CPIZE_SETPRIV)
+  set(die_with_parent "")
+  if(CPIZE_SETPRIV)
+    set(die_with_parent "${CPIZE_SETPRIV}" --pdeathsig KILL --)
+  endif()
+  execute_process(COMMAND ${die_with_parent} ${R_COMMAND} WORKING_DIRECTORY "${R_DIRECTORY}"
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status STREQUAL "0")
+    string(LENGTH "${output}" length)
+    if(length GREATER 4000)
+      math(EXPR begin "${length} - 4000")
+      string(SUBSTRING "${output}" ${begin} -1 output)
+      string(PREPEND output "...")
+    endif()
+    string(JOIN " " shown ${R_COMMAND})
+    message(FATAL_ERROR "CPize: this command failed (${status}):\n  ${shown}\n${output}\n${remedy}")
+  endif()
+endfunction()
+
+# A fresh directory under construction for the entry `name`.
+function(cpize_new_partial name out)
+  string(RANDOM LENGTH 8 suffix)
+  set(partial "${CPIZE_CACHE}/${name}.partial-${suffix}")
+  file(MAKE_DIRECTORY "${partial}/tmp")
+  set(${out} "${partial}" PARENT_SCOPE)
+endfunction()
+
+# Turns <partial>/<subdirectory> into the cache entry `name` and removes the rest of <partial>.
+function(cpize_commit_partial partial subdirectory name)
+  file(REMOVE_RECURSE "${CPIZE_CACHE}/${name}")
+  file(RENAME "${partial}/${subdirectory}" "${CPIZE_CACHE}/${name}")
+  file(REMOVE_RECURSE "${partial}")
+endfunction()
+
+# Fills the cache with what cpize_find_torch and cpize_find_gemmi did not find; one configure at a time.
+function(cpize_provision_cache)
+  if(CPIZE_TORCH_FOUND AND CPIZE_GEMMI_FOUND)
+    return()
+  endif()
+  file(MAKE_DIRECTORY "${CPIZE_CACHE}")
+  file(LOCK "${CPIZE_CACHE}/lock" GUARD FUNCTION TIMEOUT 0 RESULT_VARIABLE busy)
+  if(NOT busy STREQUAL "0")
+    message(STATUS "CPize: another configure fills ${CPIZE_CACHE}; waiting for it")
+    file(LOCK "${CPIZE_CACHE}/lock" GUARD FUNCTION TIMEOUT 3600)
+  endif()
+  file(GLOB leftovers "${CPIZE_CACHE}/*.partial-*")
+  if(leftovers)
+    file(REMOVE_RECURSE ${leftovers})
+    message(STATUS "CPize: removed what an interrupted configure left in ${CPIZE_CACHE}")
+  endif()
+  if(NOT CPIZE_TORCH_FOUND)
+    cpize_provision_torch()
+  endif()
+  if(NOT CPIZE_GEMMI_FOUND)
+    cpize_provision_gemmi()
+  endif()
+endfunction()

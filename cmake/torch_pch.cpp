@@ -1,0 +1,1 @@
+// The one translation unit that owns the shared precompiled header (see CPizeBuild.cmake).
