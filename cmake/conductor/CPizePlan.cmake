@@ -96,7 +96,6 @@ function(cpize_end_plan)
   list(LENGTH ids declared)
   list(LENGTH order scheduled)
   message(STATUS "CPize: plan ${plan_name}: ${declared} tasks, ${scheduled} in scope, ${wave_count} waves; ${front_door_summary}")
-  file(TOUCH "${CMAKE_BINARY_DIR}/cpize-configured.stamp")
 endfunction()
 
 # CPIZE_TOOL: a target of this tree or an imported one, or the path of a built tool. `tool_built_here` asks for the bootstrap.
@@ -145,7 +144,7 @@ function(_cpize_declare_serial_lock)
   if(tree)
     get_property(place GLOBAL PROPERTY _CPIZE_PLAN_PLACE)
     set_property(GLOBAL PROPERTY _CPIZE_PLACE_serial.lock "${place}")
-    _cpize_declare(serial.lock serial.lock "${CMAKE_CURRENT_LIST_FILE}" PHASE 0 SUBSYSTEM serial KIND reuse WORLD_SIZE 1 INPUTS "${tree}" "${lock}"
+    _cpize_declare(serial.lock "${CMAKE_CURRENT_LIST_FILE}" PHASE 0 SUBSYSTEM serial KIND reuse WORLD_SIZE 1 INPUTS "${tree}" "${lock}"
                    CHECK "${tool_program}" lock --plan "${plan_file}")
     set_property(GLOBAL APPEND PROPERTY _CPIZE_GATES serial.lock)
   endif()

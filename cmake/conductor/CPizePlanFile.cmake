@@ -53,12 +53,7 @@ macro(_cpize_write_plan)
       list(APPEND _before_7 ${id})
     endif()
   endforeach()
-  set(_hashes "")
-  foreach(_file IN LISTS _inputs)
-    file(SHA256 "${_file}" _hash)
-    list(APPEND _hashes ${_hash})
-  endforeach()
-  foreach(_name IN ITEMS _inputs _hashes _before_6 _before_7 front_focus)
+  foreach(_name IN ITEMS _inputs _before_6 _before_7 front_focus)
     _cpize_json_list(_json${_name} "${${_name}}")
   endforeach()
   foreach(_name IN ITEMS plan_name CMAKE_SOURCE_DIR CMAKE_BINARY_DIR CMAKE_COMMAND CMAKE_CTEST_COMMAND CMAKE_GENERATOR CPIZE_EVIDENCE_DIR
@@ -79,8 +74,6 @@ macro(_cpize_write_plan)
 \"ledger\":\"${CMAKE_BINARY_DIR}/docs/cp_integration_plan.md\",
 \"serial_tree\":${_json__tree},\"serial_lock\":${_json__lock},
 \"configure_inputs\":${_json_inputs},
-\"configure_hashes\":${_json_hashes},
-\"configure_stamp\":\"${CMAKE_BINARY_DIR}/cpize-configured.stamp\",
 \"arguments\":${_json_CPIZE_ARGUMENTS},\"scope\":\"${front_scope}\",\"focus\":${_jsonfront_focus},\"mode\":\"${front_mode}\",
 \"data\":${_json_front_data},\"launch\":\"${front_launch}\",\"backend\":\"${front_backend}\",
 \"model\":${_json_front_model},\"ref\":${_json_front_ref},

@@ -36,7 +36,8 @@ macro(_cpize_make_bootstrap_test)
     mark_as_advanced(CPIZE_FLOCK)
     set(_alone "")
     if(CPIZE_FLOCK)
-      set(_alone "${CPIZE_FLOCK}" "${CMAKE_BINARY_DIR}/cpize-build.lock")
+      file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/cpize-locks")
+      set(_alone "${CPIZE_FLOCK}" "${CMAKE_BINARY_DIR}/cpize-locks/build.lock") # the lock under which the tool builds
     endif()
     add_test(NAME cpize.bootstrap
       COMMAND ${_alone} ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --config $<CONFIG> --target ${tool})
