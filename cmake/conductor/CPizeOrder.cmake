@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 # Sets IN_<id> (in scope) and SEED_<id> (named by the focus), and checks the focus words.
 macro(_cpize_choose_scope)
   foreach(id IN LISTS ids)
-    _cpize_in_front_scope(IN_${id} ${id})
+    set(IN_${id} ${WANTED_${id}})
     set(SEED_${id} FALSE)
   endforeach()
   if(front_focus)
