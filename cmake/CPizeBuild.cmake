@@ -12,8 +12,14 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_program(CPIZE_CCACHE ccache)
 if(CPIZE_CCACHE)
-  # ccache caches a compilation with a precompiled header only under these sloppiness flags and with -fpch-preprocess
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env"
+  # ccache caches a compilation with a precompiled header only under these sloppiness flags and with -fpch-preprocess, and
+  # a second build tree or clone finds what the first one made only where paths below a common base are made relative.
+  set(cpize_ccache_base "${PROJECT_SOURCE_DIR}")
+  cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${CMAKE_BINARY_DIR}" NORMALIZE cpize_build_inside_source)
+  if(NOT cpize_build_inside_source)
+    set(cpize_ccache_base "${CMAKE_BINARY_DIR}")
+  endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env" "CCACHE_BASEDIR=${cpize_ccache_base}"
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${CPIZE_CCACHE}")
 endif()
 

@@ -3,8 +3,8 @@
 include_guard(GLOBAL)
 include(provision/Python)
 
-# cpize_find_gemmi([SILENT]) sets CPIZE_GEMMI_FOUND in the caller; gemmi_DIR then leads every find_package(gemmi CONFIG) to it. Debian's 0.5.7 has no
-# CMake package, so CONFIG mode cannot take it.
+# cpize_find_gemmi([SILENT]) sets CPIZE_GEMMI_FOUND in the caller; gemmi_DIR then leads every find_package(gemmi CONFIG)
+# to it. Debian's 0.5.7 has no CMake package, so CONFIG mode cannot take it.
 function(cpize_find_gemmi)
   # What an earlier configure took from another cache is not the user's choice.
   if(gemmi_DIR AND gemmi_DIR STREQUAL "${CPIZE_GEMMI_DIR_PROVISIONED}")
@@ -18,7 +18,7 @@ function(cpize_find_gemmi)
     if(from_cache)
       set(CPIZE_GEMMI_DIR_PROVISIONED "${gemmi_DIR}" CACHE INTERNAL "gemmi_DIR as provisioning set it")
     endif()
-    if(NOT ARGV0 STREQUAL "SILENT")
+    if(ARGC EQUAL 0)
       cpize_say("gemmi ${gemmi_VERSION}" found "${gemmi_DIR}")
     endif()
   endif()

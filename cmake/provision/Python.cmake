@@ -50,9 +50,10 @@ function(cpize_need_python_environment)
 endfunction()
 
 # cpize_pip(<partial directory> <remedy> <pip arguments...>): temporary files stay inside the partial directory.
+# env(1), because it becomes the command that it runs; `cmake -E env` would stay between, and only it would die with us.
 function(cpize_pip partial remedy)
   cpize_run_step("${remedy}"
-    COMMAND "${CMAKE_COMMAND}" -E env --unset=PYTHONPATH --unset=PYTHONHOME --unset=PIP_TARGET --unset=PIP_USER
-            "TMPDIR=${partial}/tmp" PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+    COMMAND env -u PYTHONPATH -u PYTHONHOME -u PIP_TARGET -u PIP_USER "TMPDIR=${partial}/tmp"
+            PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
             "${CPIZE_CACHE}/venv/bin/python" -m pip ${ARGN} --progress-bar off)
 endfunction()
