@@ -1,0 +1,50 @@
+# cmake -DBUILD=<build tree> -P check_pch.cmake
+# Shows that the compiler really takes the shared precompiled header in a library and in an executable, by `g++ -H`
+# (a line `! <file>.gch` means taken, `x <file>.gch` refused), with a control: -fPIE, which must be refused.
+cmake_minimum_required(VERSION 3.25)
+
+file(STRINGS "${BUILD}/compile_commands.json" commands REGEX "\"command\": ")
+set(all ${commands})
+list(FILTER commands INCLUDE REGEX "cpize_torch_pch\\.dir/.*cmake_pch\\.hxx ")
+list(FILTER commands EXCLUDE REGEX "-x c\\+\\+-header") # not the one that makes it
+set(library ${commands})
+list(FILTER library INCLUDE REGEX " -o modules/")
+set(executable ${commands})
+list(FILTER executable INCLUDE REGEX "cpize_buildcheck_torch\\.dir")
+list(LENGTH all n_all)
+list(LENGTH commands n_pch)
+
+# Preprocesses (with -fpch-preprocess, so that the precompiled header counts) and returns the first lines of -H.
+function(headers_of line out)
+  string(REGEX REPLACE "^ *\"command\": \"(.*)\",?$" "\\1" line "${line}")
+  string(REPLACE "\\\"" "\"" line "${line}")
+  string(REPLACE "\\\\" "\\" line "${line}")
+  string(REGEX REPLACE " -o [^ ]+" " -o /dev/null" line "${line}")
+  separate_arguments(arguments UNIX_COMMAND "${line}")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env CCACHE_DISABLE=1 ${arguments} -E -H -Wno-error=invalid-pch ${ARGN}
+                  WORKING_DIRECTORY "${BUILD}" OUTPUT_QUIET ERROR_VARIABLE headers RESULT_VARIABLE status)
+  if(NOT status STREQUAL "0")
+    message(FATAL_ERROR "preprocessing failed:\n${line}\n${headers}")
+  endif()
+  set(${out} "${headers}" PARENT_SCOPE)
+endfunction()
+
+foreach(kind IN ITEMS library executable)
+  if(NOT ${kind})
+    message(FATAL_ERROR "no compile command of a ${kind} uses the shared precompiled header (of ${n_all} commands)")
+  endif()
+  list(GET ${kind} 0 line)
+  headers_of("${line}" headers)
+  if(NOT headers MATCHES "(^|\n)! [^\n]*cmake_pch\\.hxx\\.gch")
+    string(SUBSTRING "${headers}" 0 1000 headers)
+    message(FATAL_ERROR "${kind}: the compiler did not take the precompiled header:\n${line}\n${headers}")
+  endif()
+  string(REGEX MATCH " -c ([^ \"]+)" source "${line}")
+  message(STATUS "${kind}: ${CMAKE_MATCH_1} takes the precompiled header")
+endforeach()
+headers_of("${line}" headers -fPIE)
+if(NOT headers MATCHES "(^|\n)x [^\n]*cmake_pch\\.hxx\\.gch")
+  message(FATAL_ERROR "control: with -fPIE the precompiled header should have been refused, so this check proves nothing")
+endif()
+message(STATUS "control: with -fPIE it is refused")
+message(STATUS "one precompiled header, named by ${n_pch} of ${n_all} compilations")
