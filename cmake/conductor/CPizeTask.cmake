@@ -201,7 +201,7 @@ macro(_cpize_check_measurement)
   endif()
 endmacro()
 
-# SOURCES makes an object library named by the task; it is out of `all`, so that a broken port stops nobody else's build.
+# SOURCES makes a static library named by the task (objects of an OBJECT library would not reach a composition's consumers); it is out of `all`, so that a broken port stops nobody else's build.
 macro(_cpize_settle_own_code)
   if(T_SOURCES AND T_TARGET)
     _cpize_fail_at("${file}" "${id}" 1 "both SOURCES and TARGET; a task's library is made here or named, not both")
@@ -210,7 +210,7 @@ macro(_cpize_settle_own_code)
     if(TARGET "${id}")
       _cpize_fail_at("${file}" "${id}" 1 "SOURCES would make a library '${id}', but a target of that name exists; name it with TARGET ${id}")
     endif()
-    add_library("${id}" OBJECT ${T_SOURCES})
+    add_library("${id}" STATIC ${T_SOURCES})
     set_target_properties("${id}" PROPERTIES EXCLUDE_FROM_ALL TRUE)
     set_property(GLOBAL PROPERTY _CPIZE_TASK_${id}_TARGET "${id}")
   endif()
