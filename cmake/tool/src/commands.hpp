@@ -1,0 +1,28 @@
+// The subcommands; each returns the exit code.
+#pragma once
+#include <string>
+
+#include "tree.hpp"
+
+namespace cpize::tool {
+
+int prove(Tree& tree, const std::string& task);
+/// The same judgement, read-only. No task: every task in scope.
+int gate(Tree& tree, const std::string& task);
+int gate_before(Tree& tree, int phase);
+int show_plan(Tree& tree);
+int verify_plan(const Plan& plan);
+int show_status(Tree& tree);
+int show_key(Tree& tree, const std::string& task);
+int write_ledger(Tree& tree);
+int reopen(Tree& tree, const std::string& what, const std::string& why);
+int check_lock(Tree& tree);
+int update_lock(Tree& tree, const std::string& why);
+
+struct DriveOptions {
+  int jobs = 0;  // 0: as many as there are processors
+  bool quiet = false;
+};
+int drive(const fs::path& plan_file, const DriveOptions& options);
+
+}  // namespace cpize::tool

@@ -1,0 +1,25 @@
+// Finds the #include lines of a C++ source text without preprocessing it.
+//
+// Conditions are not evaluated: a header named in a branch that is not compiled counts too. More is safe, less is not.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cpize::tool {
+
+struct Include {
+  enum Kind : char { kQuoted = '"', kAngle = '<', kMacro = 'm' };
+  std::string name;  // for kMacro: the text after #include
+  Kind kind;
+  int line;
+  bool operator==(const Include&) const = default;
+};
+
+/// Comments, string literals (raw ones too), digit separators, line continuations and `%:` are understood.
+std::vector<Include> scan_includes(std::string_view text);
+
+/// True for files that a C++ compiler may include or compile, by extension.
+bool is_code(std::string_view path);
+
+}  // namespace cpize::tool

@@ -1,0 +1,116 @@
+// The command line of cpize.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+#include "commands.hpp"
+#include "errors.hpp"
+
+namespace {
+
+using namespace cpize::tool;
+
+int not_yet(const std::string& what) { throw UsageError(what + " is not implemented yet"); }
+
+DriveOptions drive_options(const std::vector<std::string>& modes, bool manual, int jobs, bool quiet) {
+  for (const auto& m : modes) {
+    if (m == "manual" || m == "manual-approve") manual = true;
+    if (m != "resume" && m != "automatic" && m != "auto" && m != "manual" && m != "manual-approve") {
+      throw UsageError(fmt::format("drive does not know the mode '{}'; modes: automatic, resume", m));
+    }
+  }
+  if (manual) not_yet("manual mode (a stop for approval at each wave)");
+  return {jobs, quiet};
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "cpize: drives a context-parallel port by evidence. Exit codes: 0 done, 1 failed or red, 2 bad usage or "
+      "input, 3 critical blocker."};
+  app.require_subcommand(1);
+  app.fallthrough();
+  std::string plan, task, why;
+  int before = 0, jobs = 0;
+  bool verify = false, update = false, quiet = false, manual = false, automatic = false;
+  std::vector<std::string> modes;
+  app.add_option("--plan", plan, "the plan file or its build directory; default: here, or build/");
+  std::function<int()> action;
+  const auto tree_command = [&](CLI::App* sub, std::function<int(Tree&)> f) {
+    sub->callback([&action, &plan, f = std::move(f)] {
+      action = [&plan, f] {
+        Tree tree(find_plan(plan));
+        return f(tree);
+      };
+    });
+    return sub;
+  };
+
+  auto* c = tree_command(app.add_subcommand("plan", "waves and order as a table"),
+                         [&](Tree& t) { return verify ? verify_plan(t.plan()) : show_plan(t); });
+  c->add_flag("--verify", verify, "compute the order a second time, independently, and compare");
+  tree_command(app.add_subcommand("status", "the state of every task"), show_status);
+  c = tree_command(app.add_subcommand("prove", "measure a task, unless fresh evidence says it is green"),
+                   [&](Tree& t) { return prove(t, task); });
+  c->add_option("task", task)->required();
+  c = tree_command(app.add_subcommand("gate", "judge existing evidence; measures nothing"), [&](Tree& t) {
+    if (before == 0) return gate(t, task);
+    if (!task.empty()) throw UsageError("gate takes a task or --before, not both");
+    return gate_before(t, before);
+  });
+  c->add_option("task", task, "one task; default: all in scope");
+  c->add_option("--before", before, "everything before this phase");
+  c = tree_command(app.add_subcommand("key", "what a task's key holds and what changed"),
+                   [&](Tree& t) { return show_key(t, task); });
+  c->add_option("task", task);
+  tree_command(app.add_subcommand("ledger", "write docs/cp_integration_plan.md into the build tree"), write_ledger);
+  c = tree_command(app.add_subcommand("reopen", "make a task, or both ends of an edge a->b, stale"),
+                   [&](Tree& t) { return reopen(t, task, why); });
+  c->add_option("what", task)->required();
+  c->add_option("--why", why)->required();
+  c = tree_command(app.add_subcommand("lock", "compare the serial tree with its lock file"), [&](Tree& t) {
+    if (!update && !why.empty()) throw UsageError("lock --why goes with --update");
+    return update ? update_lock(t, why) : check_lock(t);
+  });
+  c->add_flag("--update", update, "lock the tree as it is now");
+  c->add_option("--why", why);
+  for (const char* name : {"drive", "resume"}) {
+    c = app.add_subcommand(name, std::string(name) == "drive" ? "prove everything, wave by wave" : "the same as drive");
+    c->add_option("mode", modes, "automatic, resume");
+    c->add_option("-j,--jobs", jobs, "tests at once; default: processors")->check(CLI::NonNegativeNumber);
+    c->add_flag("-q,--quiet", quiet, "only the end");
+    c->add_flag("--automatic,--auto", automatic, "go on without asking (the default)");
+    c->add_flag("--manual,--manual-approve", manual, "stop at each wave (later)");
+    c->callback([&] { action = [&] { return drive(find_plan(plan), drive_options(modes, manual, jobs, quiet)); }; });
+  }
+  for (const std::string name : {"approve", "scaffold", "report"}) {
+    c = app.add_subcommand(name, "not implemented yet");
+    c->allow_extras();
+    c->callback([&action, name] { action = [name] { return not_yet("cpize " + name); }; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kDone : kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    die_with_ctest();
+    return run(argc, argv);
+  } catch (const ToolError& e) {
+    fmt::print(stderr, "cpize: {}\n", e.what());
+    return e.code();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "cpize: {}\n", e.what());
+    return kFailed;
+  }
+}

@@ -1,0 +1,186 @@
+#include "measure.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "child.hpp"
+#include "judge.hpp"
+#include "sha256.hpp"
+#include "text.hpp"
+
+namespace cpize::tool {
+namespace {
+
+using nlohmann::json;
+
+std::string file_hash(const fs::path& p) {
+  const auto text = read_file(p);
+  return text ? sha256(*text).substr(0, 16) : std::string();
+}
+
+// what CMake found at configure time, for programs that do not report their compiler
+std::string configured_compiler(const Plan& plan) {
+  std::error_code e;
+  for (const auto& d : fs::directory_iterator(plan.build / "CMakeFiles", e)) {
+    std::ifstream f(d.path() / "CMakeCXXCompiler.cmake");
+    std::string id, version;
+    for (std::string line; std::getline(f, line);) {
+      const auto value = [&](const char* key, std::string& out) {
+        const std::string head = fmt::format("set({} \"", key);
+        if (line.starts_with(head) && line.ends_with("\")"))
+          out = line.substr(head.size(), line.size() - head.size() - 2);
+      };
+      value("CMAKE_CXX_COMPILER_ID", id);
+      value("CMAKE_CXX_COMPILER_VERSION", version);
+    }
+    if (!id.empty()) return id + " " + version;
+  }
+  return "";
+}
+
+std::map<std::string, std::string> facts_of(const Plan& plan, const Task& t, const json& measurement) {
+  std::map<std::string, std::string> facts;
+  const json environment = measurement.value("environment", json::object());
+  if (environment.is_object()) {
+    for (const auto& [k, v] : environment.items())
+      facts[k] = plan.portable(v.is_string() ? v.get<std::string>() : v.dump());
+  }
+  if (!facts.contains("compiler")) {
+    if (std::string c = configured_compiler(plan); !c.empty()) facts["compiler"] = c;
+  }
+  if (const std::string h = file_hash(t.command[0]); !h.empty()) facts["program"] = h;
+  return facts;
+}
+
+struct Report {
+  json measurement = json::object();
+  std::string fault;  // why none of the cells counts
+};
+
+Report read_report(const Task& t, const fs::path& file, const ChildResult& child) {
+  Report r;
+  const auto text = read_file(file);
+  std::string error;
+  if (text && t.verb != "check") r.measurement = parse_measurement(*text, error);
+  if (!r.measurement.is_object()) r.measurement = json::object();
+  if (!child.ok()) {
+    r.fault = "the program " + child.text;
+  } else if (t.verb == "check") {
+    return r;
+  } else if (!text) {
+    r.fault = "the program wrote no measurement";
+  } else if (!error.empty()) {
+    r.fault = "the measurement cannot be read: " + error;
+  } else if (r.measurement.value("schema", json()) != 1) {
+    r.fault = "the measurement has no \"schema\": 1";
+  } else if (!r.measurement.contains("cells") || !r.measurement["cells"].is_object()) {
+    r.fault = "the measurement has no cells";
+  } else {
+    const json profile = r.measurement.value("profile", json());
+    r.fault = refuse_profile(t.phase, t.verb, profile.is_string() ? profile.get<std::string>() : "");
+  }
+  return r;
+}
+
+CellJudgement judge_one(const Task& t, const Report& r, const std::string& name) {
+  CellJudgement j;
+  if (!r.fault.empty()) {
+    j.why = r.fault;
+  } else if (t.verb == "check") {
+    j.ok = true;
+  } else if (const json& cells = r.measurement["cells"]; !cells.contains(name)) {
+    j.why = "the program did not measure this cell";
+  } else {
+    j = judge_cell(r.measurement["profile"].get<std::string>(), t.phase, cells[name]);
+  }
+  return j;
+}
+
+}  // namespace
+
+Measured measure(Tree& tree, const std::string& id, const std::vector<std::string>& cells) {
+  const Task t = tree.plan().at(id);  // a copy: the plan is read again below
+  const Plan& plan = tree.plan();
+  const Key key = tree.keys().of(id);
+  const auto inputs = tree.keys().inputs(id);
+  Measured m;
+  m.log = plan.logs() / (id + ".log");
+  const fs::path report_file = plan.logs() / (id + ".measurement.json");
+  std::error_code e;
+  fs::create_directories(plan.logs());
+  fs::remove(report_file, e);
+
+  ChildSpec child{t.command, m.log, plan.source, {}, t.timeout};
+  child.command.insert(child.command.end(), t.args.begin(), t.args.end());
+  child.environment = {{"CPIZE_TASK", id},
+                       {"CPIZE_CELLS", join(cells, " ")},
+                       {"CPIZE_MEASUREMENT", report_file.string()},
+                       {"CPIZE_BUILD_DIR", plan.build.string()}};
+  if (!t.artifact.empty()) {
+    const fs::path artifact = plan.build / t.artifact;
+    fs::create_directories(artifact.parent_path());
+    child.environment["CPIZE_ARTIFACT"] = artifact.string();
+  }
+  fmt::print("{}: measuring {} cell{}\n", id, cells.size(), cells.size() == 1 ? "" : "s");
+  std::fflush(stdout);
+  const ChildResult r = run_child(child);
+  m.seconds = r.seconds;
+
+  tree.refresh();
+  if (tree.keys().of(id).id != key.id) {
+    m.why = "its sources changed while it was measured; nothing recorded";
+    fs::remove(report_file, e);
+    return m;
+  }
+  if (r.not_started) {
+    m.why = "the program " + r.text;
+    m.show_log = true;
+    tree.note_attempt(id, m.why);
+    return m;
+  }
+  const Report report = read_report(t, report_file, r);
+  fs::remove(report_file, e);
+
+  const std::string machine = this_machine();
+  Evidence ev{id, key.id, machine, {}, {}};
+  json details = json::object();
+  for (auto& old : tree.store().load(id, key.id)) {  // the same key, more cells: add to them
+    if (old.machine != machine) continue;
+    ev.cells = std::move(old.cells);
+    details = tree.store().details(id, key.id);
+  }
+  const Run run{machine, now(), r.seconds, facts_of(plan, t, report.measurement)};
+  details["schema"] = 1;
+  details["task"] = id;
+  details["key"] = key.id;
+  details["inputs"] = inputs;
+  const auto keep = [&](const std::string& name) {
+    const CellJudgement j = judge_one(t, report, name);
+    const json raw =
+        report.fault.empty() && t.verb != "check" ? report.measurement["cells"].value(name, json()) : json();
+    details["cells"][name] = {
+        {"ok", j.ok}, {"why", j.why}, {"when", run.when}, {"facts", run.facts}, {"measured", raw}};
+    ev.cells[name] = {j, run};
+  };
+  for (const auto& name : cells) keep(name);
+  if (report.fault.empty() && t.verb != "check") {
+    details["profile"] = report.measurement["profile"];
+    details["details"] = report.measurement.value("details", json::object());
+    for (const auto& [name, cell] : report.measurement["cells"].items()) {
+      if (std::ranges::find(cells, name) == cells.end()) keep(name);  // more than was asked for
+    }
+  }
+  details["log"] = plan.portable(tail(read_file(m.log).value_or(""), 40, 4000));
+  if (!t.artifact.empty()) {
+    if (const auto text = read_file(plan.build / t.artifact)) ev.artifact = sha256(*text);
+  }
+  tree.store().save(ev, details);
+  tree.clear_attempt(id);
+  m.recorded = true;
+  return m;
+}
+
+}  // namespace cpize::tool

@@ -1,0 +1,134 @@
+// cpize prove X: guard, fresh evidence, build, key, measure, key again, record, judge.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "build.hpp"
+#include "child.hpp"
+#include "commands.hpp"
+#include "errors.hpp"
+#include "guard.hpp"
+#include "locks.hpp"
+#include "measure.hpp"
+#include "text.hpp"
+
+namespace cpize::tool {
+namespace {
+
+void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+int red(const std::string& id, const std::string& why, const fs::path& log = {}) {
+  say(fmt::format("{}: RED: {}", id, why));
+  if (!log.empty()) {
+    if (const auto text = read_file(log); text && !text->empty())
+      say("--- end of " + log.filename().string() + "\n" + tail(*text));
+  }
+  return kFailed;
+}
+
+std::string worst_of(const Verdict& v) {
+  const Worst* worst = nullptr;
+  const auto ratio = [](const Worst& w) { return w.tolerance > 0 ? w.difference / w.tolerance : 0.0; };
+  for (const auto& [name, c] : v.cells) {
+    if (c.judgement.worst && (!worst || ratio(*c.judgement.worst) > ratio(*worst))) worst = &*c.judgement.worst;
+  }
+  return worst ? fmt::format(", worst difference {:.2g} of {:.2g} allowed", worst->difference, worst->tolerance) : "";
+}
+
+int green(Tree& tree, const std::string& id, const std::string& how) {
+  const Verdict& v = tree.own(id);
+  say(fmt::format("{}: green, {} ({} cell{}{}, key {})", id, how, v.cells.size(), v.cells.size() == 1 ? "" : "s",
+                  worst_of(v), tree.keys().of(id).id.substr(0, 12)));
+  return kDone;
+}
+
+std::optional<int> settled(Tree& tree, const std::string& id) {
+  const Verdict& v = tree.own(id);
+  if (v.kind == Verdict::kNoCode) return red(id, v.why);
+  if (const auto refusal = guard(tree, id)) {
+    say(fmt::format("{}: REFUSED: {}", id, refusal->why));
+    return kFailed;
+  }
+  if (const std::string input = tree.plan().newer_input(); !input.empty()) {
+    return red(id, fmt::format("the plan is older than {}: configure first", input));
+  }
+  if (v.green()) return green(tree, id, "fresh");
+  if (v.kind == Verdict::kNoInput) {
+    say(fmt::format("{}: BLOCKED: {}", id, v.why));
+    return kBlocked;
+  }
+  return std::nullopt;
+}
+
+// nullopt when the binary is the one that the key's sources give
+std::optional<int> build(Tree& tree, const std::string& id) {
+  Lock lock(build_lock(tree.plan()), true);
+  lock.take();
+  const fs::path log = tree.plan().logs() / (id + ".build.log");
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Task t = tree.plan().at(id);  // a copy: the plan is read again below
+    const std::string before = tree.keys().of(id).id;
+    refresh_time_stamps(tree.keys().source_files(id), t.command[0]);
+    if (const auto r = build_targets(tree.plan(), {t.target}, log, false); !r.ok()) {
+      tree.refresh();
+      const std::string why = fmt::format("{} does not build ({})", t.target, r.text);
+      tree.note_attempt(id, why);
+      return red(id, why, log);
+    }
+    tree.refresh();  // the build may have configured again, and generated headers exist now
+    if (const std::string input = tree.plan().newer_input(); !input.empty()) {
+      return red(id, fmt::format("the plan is older than {}: configure first", input));
+    }
+    if (tree.keys().of(id).id == before) return std::nullopt;
+  }
+  return red(id, "its sources keep changing while it is built; nothing recorded");
+}
+
+}  // namespace
+
+int prove(Tree& tree, const std::string& id) {
+  if (!tree.plan().at(id).in_scope) throw UsageError(fmt::format("{} is out of scope of this plan", id));
+  if (const auto done = settled(tree, id)) return *done;
+
+  Lock lock(task_lock(tree.plan(), id), true);
+  bool waited = false;
+  for (int i = 0; !lock.try_take(); ++i) {  // a status query holds the lock for an instant; a measurement for longer
+    if (i == 5) {
+      say(fmt::format("{}: in flight elsewhere, waiting", id));
+      lock.take();
+      waited = true;
+      break;
+    }
+    ::usleep(20000);
+  }
+  if (waited) say(fmt::format("{}: the other one ended", id));
+  tree.refresh();
+  if (const auto done = settled(tree, id)) return *done;
+
+  if (!tree.plan().at(id).target.empty()) {
+    if (const auto failed = build(tree, id)) return *failed;
+    if (const auto done = settled(tree, id)) return *done;  // generated headers may have completed a key that is known
+  }
+  const Verdict before = tree.own(id);
+  if (before.kind == Verdict::kRed && before.cells.empty() && before.wanted.empty()) return red(id, before.why);
+  if (const Key& k = tree.keys().of(id); !k.macros.empty() && tree.plan().at(id).inputs.empty())
+    return red(id, before.why);
+  if (const Key& k = tree.keys().of(id); !k.missing.empty())
+    return red(id, fmt::format("input missing: {}", k.missing[0]));
+
+  std::vector<std::string> cells = before.wanted;
+  const Measured m = measure(tree, id, cells);
+  if (!m.recorded) return red(id, m.why, m.show_log ? m.log : fs::path());
+  tree.refresh();
+  const Verdict& v = tree.own(id);
+  if (v.green()) return green(tree, id, fmt::format("measured in {:.1f} s", m.seconds));
+  return red(id, v.why, m.log);
+}
+
+}  // namespace cpize::tool
