@@ -4,9 +4,12 @@ include_guard(GLOBAL)
 # Ends the configure. Each argument is one line; a leading space keeps CMake from re-wrapping it.
 function(_cpize_fail headline)
   set(text "CPize: ${headline}")
-  foreach(line IN LISTS ARGN)
-    string(APPEND text "\n  ${line}")
-  endforeach()
+  if(ARGC GREATER 1)
+    math(EXPR last "${ARGC} - 1")
+    foreach(n RANGE 1 ${last}) # not ARGN, which would break a line at a semicolon
+      string(APPEND text "\n  ${ARGV${n}}")
+    endforeach()
+  endif()
   message(FATAL_ERROR " ${text}")
 endfunction()
 
@@ -81,7 +84,7 @@ endfunction()
 function(_cpize_nearest out word)
   set(found "")
   string(LENGTH "${word}" length)
-  math(EXPR limit "(${length} + 2) / 3") # a third of the word may differ
+  math(EXPR limit "(${length} + 3) / 3") # about a third of the word may differ
   if(limit GREATER 3)
     set(limit 3)
   endif()

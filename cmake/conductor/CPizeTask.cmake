@@ -180,7 +180,7 @@ macro(_cpize_check_risk)
   elseif(words GREATER 2)
     list(GET T_RISK 2 bad)
     _cpize_nearest(hint "${bad}" ${_CPIZE_VALUES} ${_CPIZE_LISTS})
-    _cpize_fail_at("${file}" "${id}" 1 "RISK takes a level and one quoted reason; '${bad}' is too much${hint}")
+    _cpize_fail_at("${file}" "${id}" 1 "RISK takes a level and one quoted reason without ';', and '${bad}' is too much${hint}")
   endif()
 endmacro()
 
