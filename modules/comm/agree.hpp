@@ -14,8 +14,8 @@ namespace cpize::comm {
 /// Each rank contributes one number; every rank gets all of them, indexed by rank.
 std::vector<std::int64_t> gather_numbers(const DeviceMesh& mesh, std::int64_t mine);
 
-/// Ends everywhere or nowhere: if any rank brings a non-empty `error`, every rank throws. The failing rank should rethrow
-/// its own error; peers throw PeerError with the lowest failing rank's number and (the start of) its message.
+/// Ends everywhere or nowhere: if any rank brings a non-empty `error`, every rank throws. The failing rank should
+/// rethrow its own error; peers throw PeerError with the lowest failing rank's number and (the start of) its message.
 void agree_no_error(const DeviceMesh& mesh, const std::string& error);
 
 /// Runs `local` (which must not communicate) and agrees on the outcome before anybody goes on.

@@ -22,7 +22,6 @@ void MemoryMeter::reset() {
   counter_->peak = 0;
 }
 
-MemoryMeter::Scope::Scope(const MemoryMeter& meter)
-    : guard_(c10::DebugInfoKind::PROFILER_STATE, meter.counter_) {}
+MemoryMeter::Scope::Scope(const MemoryMeter& meter) : guard_(c10::DebugInfoKind::PROFILER_STATE, meter.counter_) {}
 
 }  // namespace cpize::comm

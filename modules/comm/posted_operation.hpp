@@ -1,4 +1,5 @@
-// PostedOperation: what one rank brings to one collective, and the comparison that makes the threads backend a sanitizer.
+// PostedOperation: what one rank brings to one collective, and the comparison that makes the threads backend a
+// sanitizer.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/distributed/c10d/Types.hpp>

@@ -1,6 +1,7 @@
 #include "comm/rendezvous.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <numeric>
@@ -9,6 +10,12 @@
 
 namespace cpize::comm {
 namespace {
+
+/// Counts nothing. (A DebugInfoGuard over a null pointer would change nothing.)
+struct Unmetered : c10::MemoryReportingInfoBase {
+  void reportMemoryUsage(void*, std::int64_t, std::size_t, std::size_t, c10::Device) override {}
+  bool memoryProfilingEnabled() const override { return false; }
+};
 
 void all_reduce(std::vector<std::optional<PostedOperation>>& posted) {
   at::Tensor sum = posted[0]->input.clone();
@@ -61,7 +68,8 @@ std::int64_t Rendezvous::bytes_moved(int rank) const {
 void Rendezvous::execute(Meeting& meeting) {
   at::NoGradGuard no_grad;
   // What the executing rank allocates here belongs to no rank's peak: hide it from a MemoryMeter.
-  c10::DebugInfoGuard unmetered(c10::DebugInfoKind::PROFILER_STATE, nullptr);
+  static const auto nobody = std::make_shared<Unmetered>();
+  c10::DebugInfoGuard unmetered(c10::DebugInfoKind::PROFILER_STATE, nobody);
   switch (meeting.posted[0]->kind) {
     case c10d::OpType::ALLREDUCE:
       all_reduce(meeting.posted);
@@ -86,7 +94,7 @@ std::shared_ptr<Rendezvous::Meeting> Rendezvous::post(int rank, std::uint64_t se
   if (++meeting->arrived < ranks_) return meeting;
 
   open_.erase(sequence);
-  meeting->error = find_mismatch(meeting->posted);
+  meeting->error = abort_.empty() ? find_mismatch(meeting->posted) : abort_;  // too late: others gave up on this one
   if (meeting->error.empty()) {
     lock.unlock();  // all ranks are here: nobody else touches this meeting
     std::string error;
@@ -109,7 +117,8 @@ std::string Rendezvous::why_it_cannot_end(const Meeting& meeting, int rank) cons
   if (!abort_.empty()) return abort_ + " (while rank " + std::to_string(rank) + " waited in " + waiting + ")";
   for (int r = 0; r < ranks_; ++r)
     if (!meeting.posted[r] && left_[r])
-      return "rank " + std::to_string(r) + " returned and never reached " + waiting + " of rank " + std::to_string(rank);
+      return "rank " + std::to_string(r) + " returned and never reached " + waiting + " of rank " +
+             std::to_string(rank);
   return "";
 }
 

@@ -1,7 +1,7 @@
 // Rendezvous: where the rank threads of one world meet. The n-th operation of every rank is one collective.
 //
-// It never hangs on a mistake: ranks that bring different operations, a rank that returned or threw, and a rank that does
-// not come within the timeout all become a PeerError on every rank that waits, naming both sides.
+// It never hangs on a mistake: ranks that bring different operations, a rank that returned or threw, and a rank that
+// does not come within the timeout all become a PeerError on every rank that waits, naming both sides.
 #pragma once
 #include <chrono>
 #include <condition_variable>

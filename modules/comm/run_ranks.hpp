@@ -6,7 +6,8 @@
 //   });
 //
 // The caller's at::ThreadLocalState (grad mode, autocast, ...) holds in every rank thread; each rank uses one intra-op
-// thread. Throw to fail (gtest's ASSERT_* does not leave a rank thread): peers that wait for a failed rank get a PeerError.
+// thread. Throw to fail (gtest's ASSERT_* does not leave a rank thread): peers that wait for a failed rank get a
+// PeerError.
 #pragma once
 #include <chrono>
 #include <exception>
@@ -28,6 +29,7 @@ std::vector<std::exception_ptr> run_ranks_collect(const MeshShape& shape, const 
 
 /// Runs `f` on every rank; rethrows the first cause: an exception that is no PeerError before one that is, then the
 /// lowest rank.
-void run_ranks(const MeshShape& shape, const std::function<void(const MeshPtr&)>& f, const ThreadsOptions& options = {});
+void run_ranks(const MeshShape& shape, const std::function<void(const MeshPtr&)>& f,
+               const ThreadsOptions& options = {});
 
 }  // namespace cpize::comm

@@ -42,7 +42,8 @@ c10::intrusive_ptr<c10d::Work> ThreadsBackend::post(PostedOperation operation) {
 
 c10::intrusive_ptr<c10d::Work> ThreadsBackend::allreduce(std::vector<at::Tensor>& tensors,
                                                          const c10d::AllreduceOptions& options) {
-  if (tensors.size() != 1) throw ContractError("threads backend: allreduce takes one tensor, got " + std::to_string(tensors.size()));
+  if (tensors.size() != 1)
+    throw ContractError("threads backend: allreduce takes one tensor, got " + std::to_string(tensors.size()));
   require_cpu(tensors[0]);
   PostedOperation operation;
   operation.kind = c10d::OpType::ALLREDUCE;
