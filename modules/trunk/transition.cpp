@@ -1,0 +1,114 @@
+#include "trunk/transition.hpp"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "error/error.hpp"
+#include "trunk/precision.hpp"
+#include "trunk/row_panels.hpp"
+
+namespace cpize::trunk {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct TransitionCall : torch::CustomClassHolder {
+  Precision precision;
+  std::int64_t panel = 0;
+};
+
+at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
+
+struct TransitionFunction : torch::autograd::Function<TransitionFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm,
+                            const at::Tensor& norm_bias, const at::Tensor& fc1, const at::Tensor& fc2,
+                            const at::Tensor& fc3, const c10::intrusive_ptr<TransitionCall>& call) {
+    const NoAutocast no_autocast(x);
+    context->save_for_backward({x, norm, norm_bias, fc1, fc2, fc3});
+    context->saved_data["call"] = c10::IValue::make_capsule(call);
+    const Precision& p = call->precision;
+    const at::Tensor rows = as_rows(x), w = norm.to(p.norm), b = norm_bias.to(p.norm);
+    const at::Tensor w1 = fc1.to(p.operand), w2 = fc2.to(p.operand), w3 = fc3.to(p.operand);
+    at::Tensor y = at::empty({rows.size(0), w3.size(0)}, rows.options().dtype(p.operand));
+    for_row_panels(rows.size(0), call->panel, [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor normed = normalise(rows.narrow(0, begin, count).to(p.norm), w, b).value.to(p.operand);
+      at::Tensor hidden = at::mm(normed, w1.t());
+      at::silu_(hidden).mul_(at::mm(normed, w2.t()));
+      at::Tensor panel = y.narrow(0, begin, count);
+      at::mm_out(panel, hidden, w3.t());
+    });
+    auto shape = x.sizes().vec();
+    shape.back() = y.size(1);
+    return at::_unsafe_view(y, shape);  // nobody else holds y; autograd forbids writing in place to a true view
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    if (at::GradMode::is_enabled())
+      throw NotImplemented(
+          "transition: its backward is hand-written and has no gradient of its own (create_graph = true); use the "
+          "serial "
+          "block for second derivatives");
+    const auto saved = context->get_saved_variables();
+    auto call = c10::static_intrusive_pointer_cast<TransitionCall>(context->saved_data["call"].toCapsule());
+    const Precision& p = call->precision;
+    const NoAutocast no_autocast(saved[0]);
+    const at::Tensor rows = as_rows(saved[0]), dy = as_rows(gradients[0]);
+    const at::Tensor w = saved[1].to(p.norm), b = saved[2].to(p.norm);
+    const at::Tensor w1 = saved[3].to(p.operand), w2 = saved[4].to(p.operand), w3 = saved[5].to(p.operand);
+    std::vector<at::Tensor> totals;
+    for (std::size_t i = 1; i < saved.size(); ++i)
+      totals.push_back(gradient_total(saved[i], context->needs_input_grad(i)));
+    const bool wants_x = context->needs_input_grad(0);
+    const bool through_norm = wants_x || totals[0].defined() || totals[1].defined();
+    at::Tensor dx = wants_x ? at::empty(rows.sizes(), rows.options()) : at::Tensor();
+
+    for_row_panels(rows.size(0), call->panel, [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor x = rows.narrow(0, begin, count).to(p.norm), g = dy.narrow(0, begin, count);
+      const NormedRows in = normalise(x, w, b);
+      const at::Tensor normed = in.value.to(p.operand);
+      // y = fc3 h, h = silu(u) v:  du = dh v silu'(u),  dv = dh silu(u)
+      const at::Tensor u = at::mm(normed, w1.t()), v = at::mm(normed, w2.t());
+      at::Tensor dh = at::mm(g, w3);
+      const at::Tensor du = at::silu_backward(dh * v, u);
+      const at::Tensor gate = at::silu(u);
+      const at::Tensor dv = dh.mul_(gate);
+      add_weight_gradient(totals[4], g, gate * v);
+      add_weight_gradient(totals[2], du, normed);
+      add_weight_gradient(totals[3], dv, normed);
+      if (!through_norm) return;
+      const at::Tensor dnormed =
+          at::zeros({count, x.size(1)}, x.options().dtype(at::promote_types(p.norm, at::kFloat)));
+      add_input_gradient(dnormed, du, w1);
+      add_input_gradient(dnormed, dv, w2);
+      const at::Tensor panel = normalise_backward(dnormed.to(p.norm), x, in, w, b, totals[0], totals[1], wants_x);
+      if (wants_x) dx.narrow(0, begin, count).copy_(panel);
+    });
+    variable_list result{wants_x ? dx.view(saved[0].sizes()) : dx};
+    for (std::size_t i = 1; i < saved.size(); ++i) result.push_back(as_gradient(totals[i - 1], saved[i]));
+    result.emplace_back();
+    return result;
+  }
+};
+
+}  // namespace
+
+TransitionImpl::TransitionImpl(std::int64_t dim, std::int64_t hidden, std::int64_t out_dim,
+                               const TransitionOptions& options)
+    : options(options),
+      norm(register_module("norm", Norm(dim))),
+      fc1(register_module("fc1", Projection(dim, hidden))),
+      fc2(register_module("fc2", Projection(dim, hidden))),
+      fc3(register_module("fc3", Projection(hidden, out_dim > 0 ? out_dim : dim))) {}
+
+at::Tensor TransitionImpl::forward_local(const at::Tensor& x) {
+  if (x.size(-1) != norm->weight.size(0))
+    throw ContractError("transition takes rows of " + std::to_string(norm->weight.size(0)) + " channels, got " +
+                        std::to_string(x.size(-1)));
+  auto call = c10::make_intrusive<TransitionCall>();
+  call->precision = Precision::of(x);
+  call->panel = panel_rows(x.numel() / x.size(-1), 32, options.panel_rows);
+  return TransitionFunction::apply(x, norm->weight, norm->bias, fc1->weight, fc2->weight, fc3->weight, call);
+}
+
+}  // namespace cpize::trunk

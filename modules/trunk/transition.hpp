@@ -1,0 +1,44 @@
+// The transition on a mesh: a SwiGLU feed-forward block, applied to each row of a shard on its own.
+//
+//   y = fc3(silu(fc1 n) * fc2 n),  n = norm(x)
+//
+// Shapes: x [..., dim] in any layout whose last dimension is whole -> y [..., out_dim] in the same layout. dtype: that
+// of x; under autocast that of autocast (the norm fp32). Communication: none. Saved: the input alone. Rows are
+// processed in panels, so that the hidden channels of a whole shard never exist: peak above inputs about 1.5 b in
+// forward and 3 b with backward (y and the returned gradient included, b one shard of x) for hidden = 4 dim. Backward
+// is hand-written and has no backward of its own (NotImplemented).
+#pragma once
+#include "layout/sharded.hpp"
+#include "trunk/parameters.hpp"
+
+namespace cpize::trunk {
+
+struct TransitionOptions {
+  std::int64_t panel_rows = 0;  // rows processed at a time; 0: a 32nd of the shard
+};
+
+/// Parameters, in order: norm.{weight,bias}, fc1.weight, fc2.weight [hidden, dim], fc3.weight [out_dim, hidden].
+/// Gradients are this rank's share: reduce_gradients finishes them.
+class TransitionImpl : public torch::nn::Module {
+ public:
+  /// `out_dim` 0 means `dim`.
+  TransitionImpl(std::int64_t dim, std::int64_t hidden, std::int64_t out_dim = 0,
+                 const TransitionOptions& options = {});
+
+  template <class L>
+  Sharded<L> forward(const Sharded<L>& x) {
+    return x.with(forward_local(x.local()));
+  }
+
+  /// The same on a plain tensor: rows are the last dimension.
+  at::Tensor forward_local(const at::Tensor& x);
+
+  TransitionOptions options;
+  Norm norm;
+  Projection fc1;
+  Projection fc2;
+  Projection fc3;
+};
+TORCH_MODULE(Transition);
+
+}  // namespace cpize::trunk
