@@ -18,8 +18,8 @@ class TriangleMultiplicationImpl : public torch::nn::Module {
   TriangleMultiplicationImpl(int64_t dim, TriangleDirection direction);
 
   /// x [B,N,N,dim], mask [B,N,N] (1 valid, 0 padding; any dtype) -> [B,N,N,dim] in the dtype of x. The sum over k runs
-  /// in promote_types(dtype, fp32), outside autocast. Masked pairs enter no valid value, whatever finite number they
-  /// hold.
+  /// in promote_types(dtype, fp32), outside autocast. Masked pairs enter
+  /// no valid value, whatever number they hold whose square is finite in the dtype.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& mask);
 
   const TriangleDirection direction;
