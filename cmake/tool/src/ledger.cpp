@@ -19,6 +19,7 @@ constexpr std::string_view kDate = "| date | ";
 std::string place(const Plan& plan, const std::string& value) {
   if (value.empty()) return "-";
   std::string v = plan.portable(value);
+  if (v == "<source>") return "this project";
   return v.starts_with("/") ? ".../" + fs::path(v).filename().string() : v;
 }
 

@@ -89,7 +89,7 @@ int run(int argc, char** argv) {
   }
   for (const std::string name : {"approve", "scaffold", "report"}) {
     c = app.add_subcommand(name, "not implemented yet");
-    c->allow_extras();
+    c->add_option("anything", modes);
     c->callback([&action, name] { action = [name] { return not_yet("cpize " + name); }; });
   }
   try {

@@ -116,14 +116,14 @@ int prove(Tree& tree, const std::string& id) {
     if (const auto done = settled(tree, id)) return *done;  // generated headers may have completed a key that is known
   }
   const Verdict before = tree.own(id);
-  if (before.kind == Verdict::kRed && before.cells.empty() && before.wanted.empty()) return red(id, before.why);
-  if (const Key& k = tree.keys().of(id); !k.macros.empty() && tree.plan().at(id).inputs.empty())
-    return red(id, before.why);
-  if (const Key& k = tree.keys().of(id); !k.missing.empty())
-    return red(id, fmt::format("input missing: {}", k.missing[0]));
+  const Key& key = tree.keys().of(id);
+  if (!key.macros.empty() && tree.plan().at(id).inputs.empty()) return red(id, before.why);
+  if (!key.missing.empty()) {
+    return red(id, before.kind == Verdict::kRed ? before.why : fmt::format("input missing: {}", key.missing[0]));
+  }
+  if (before.wanted.empty()) return red(id, before.why);
 
-  std::vector<std::string> cells = before.wanted;
-  const Measured m = measure(tree, id, cells);
+  const Measured m = measure(tree, id, before.wanted);
   if (!m.recorded) return red(id, m.why, m.show_log ? m.log : fs::path());
   tree.refresh();
   const Verdict& v = tree.own(id);

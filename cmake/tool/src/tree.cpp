@@ -42,6 +42,7 @@ Verdict Tree::judge(const Task& t) {
     return v;
   };
   if (t.verb.empty()) return is(Verdict::kNoCode, fmt::format("no code yet (declared at {})", t.where));
+  if (t.cells.empty()) return is(Verdict::kRed, "the plan requires no cell of it: nothing would be proved");
   const Key& key = keys_->of(t.id);
   for (const auto& m : key.missing) {
     if (m == plan_.project_name(plan_.serial_lock.string())) {
