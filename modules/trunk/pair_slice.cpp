@@ -36,7 +36,8 @@ Sharded<Pair> add_to(const Sharded<Pair>& z, const Sharded<Pair>& update) {
 }  // namespace
 
 Sharded<Pair> pair_mask(const Sharded<Single>& token_pad_mask) {
-  const auto rows = redistribute<SingleRow>(token_pad_mask), columns = redistribute<SingleCol>(token_pad_mask);
+  const auto rows = redistribute<SingleRow>(token_pad_mask);
+  const auto columns = redistribute<SingleCol>(token_pad_mask);
   const Shape& tokens = token_pad_mask.global();
   return wrap<Pair>(rows.local().unsqueeze(2) * columns.local().unsqueeze(1), {tokens[0], tokens[1], tokens[1]},
                     token_pad_mask.mesh());

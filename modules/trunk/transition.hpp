@@ -39,6 +39,17 @@ class TransitionImpl : public torch::nn::Module {
   Projection fc2;
   Projection fc3;
 };
-TORCH_MODULE(Transition);
+
+/// The module holder. TORCH_MODULE's cannot call a `forward` that is a template.
+class Transition : public torch::nn::ModuleHolder<TransitionImpl> {
+ public:
+  using torch::nn::ModuleHolder<TransitionImpl>::ModuleHolder;
+  using Impl = TransitionImpl;
+
+  template <class L>
+  Sharded<L> operator()(const Sharded<L>& x) {
+    return get()->forward(x);
+  }
+};
 
 }  // namespace cpize::trunk
