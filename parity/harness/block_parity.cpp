@@ -1,0 +1,67 @@
+#include "parity/harness/block_parity.hpp"
+
+#include <ATen/Parallel.h>
+
+#include "error/error.hpp"
+#include "parity/harness/compare.hpp"
+#include "parity/harness/cost.hpp"
+#include "parity/harness/environment.hpp"
+#include "parity/harness/facts.hpp"
+#include "parity/harness/sabotage.hpp"
+
+namespace cpize::parity {
+
+void measure_block_cell(const BlockCase& block, const MeshShape& mesh,
+                        const std::map<std::string, std::int64_t>& overrides, Cell& cell) {
+  Facts facts(block, mesh);
+  std::vector<Difference> worst;
+  std::string poison;
+  for (const Run& run : runs_for(block, mesh, overrides)) {
+    const SerialRun serial = run_serial(block, run);
+    const PortRun port = run_port(block, serial, mesh, serial.inputs, serial.output_gradients);
+    const auto differences = compare(block, serial, port.results);
+    facts.see(serial, port, differences);
+    keep_worst(worst, differences, run.name);
+
+    if (run.name == "even/random") {  // even: shards of equal shape exist that can be swapped
+      cell.sabotage("drop_gradient", drop_gradient(block, serial, port));
+      cell.sabotage("swap_shards", swap_shards(block, serial, port));
+      cell.sabotage("ignore_mask", ignore_mask(block, serial, mesh));
+    }
+    if (run.name == "uneven/random" || run.name == "padding/prefix" || run.name == "uneven/none")
+      if (poison.empty()) poison = poison_changes(block, serial, mesh);
+  }
+  for (auto& d : worst) cell.difference(std::move(d));
+  facts.write(cell);
+  cell.fact("poison_invariant", fact_unless(poison));
+  measure_cost(block, mesh, cell);
+}
+
+Measurement measure_block(const BlockCase& block, const Request& request) {
+  block.check();
+  at::set_num_threads(1);
+  Measurement measurement("block");
+  describe_environment(measurement);
+  measurement.detail("case", block.name());
+  for (const auto& name : request.cells) {
+    const CellName cell = CellName::parse(name);
+    cell.require_threads_fp64_cpu();
+    measure_block_cell(block, MeshShape::parse(cell.mesh), request.sizes, measurement.cell(name));
+  }
+  return measurement;
+}
+
+int block_main(int argc, char** argv, const std::vector<std::function<BlockCase()>>& cases) {
+  return run_program(argc, argv, [&](const Request& request) {
+    if (cases.size() == 1 && request.arguments.empty()) return measure_block(cases[0](), request);
+    std::string known;
+    for (const auto& make : cases) {
+      const BlockCase block = make();
+      if (request.arguments.size() == 1 && request.arguments[0] == block.name()) return measure_block(block, request);
+      known += " " + block.name();
+    }
+    throw ConfigError("usage: " + request.program + " <case> [--mesh 1x2x3] [--size N=7,C=8]; cases:" + known);
+  });
+}
+
+}  // namespace cpize::parity

@@ -1,0 +1,24 @@
+// measure_block: proves one port on every cell asked for; CPIZE_PARITY_MAIN makes a program of it.
+#pragma once
+#include <functional>
+
+#include "parity/harness/block_case.hpp"
+#include "parity/harness/request.hpp"
+
+namespace cpize::parity {
+
+/// Profile "block": every run of runs_for() compared, facts, poison, sabotage and costs, a cell for each mesh.
+Measurement measure_block(const BlockCase& block, const Request& request);
+
+/// One cell; `overrides` are sizes given by hand (then the facts say what they leave out).
+void measure_block_cell(const BlockCase& block, const MeshShape& mesh,
+                        const std::map<std::string, std::int64_t>& overrides, Cell& cell);
+
+/// main() of an executable with one case, or of several in one: the first argument then names the case.
+int block_main(int argc, char** argv, const std::vector<std::function<BlockCase()>>& cases);
+
+}  // namespace cpize::parity
+
+/// At global scope: CPIZE_PARITY_MAIN(tri_mul_out_case), or several cases separated by commas.
+#define CPIZE_PARITY_MAIN(...) \
+  int main(int argc, char** argv) { return cpize::parity::block_main(argc, argv, {__VA_ARGS__}); }
