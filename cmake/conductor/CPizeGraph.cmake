@@ -1,11 +1,11 @@
 # The graph of the whole plan: what only all declarations together can show to be wrong.
 include_guard(GLOBAL)
 
-# Sets in the caller: `ids`, `gates` (the map, infra and serial lock tasks), `<attribute>_<id>` for every attribute, and WANTED_<id>:
+# Sets in the caller: `ids`, `gates` (the tasks of phases 0 and 1: map, infra, serial lock), `<attribute>_<id>` for every attribute, and WANTED_<id>:
 # whether the scope token (inference, training, all) wants the task; the focus is another matter.
 macro(_cpize_load_tasks)
   get_property(ids GLOBAL PROPERTY _CPIZE_IDS)
-  get_property(gates GLOBAL PROPERTY _CPIZE_GATES)
+  set(gates "")
   foreach(id IN LISTS ids)
     foreach(key IN ITEMS PHASE DELEGATE WORLD_SIZE ARTIFACT TARGET FACTORY DEPENDS CITES INPUTS CASE VERB DIR)
       get_property(${key}_${id} GLOBAL PROPERTY _CPIZE_TASK_${id}_${key})
@@ -24,6 +24,9 @@ macro(_cpize_load_tasks)
     set(WANTED_${id} FALSE)
     if(front_scope STREQUAL "all" OR SCOPE_${id} STREQUAL "all" OR SCOPE_${id} STREQUAL front_scope)
       set(WANTED_${id} TRUE)
+      if(PHASE_${id} LESS 2)
+        list(APPEND gates ${id})
+      endif()
     endif()
   endforeach()
 endmacro()
@@ -48,7 +51,8 @@ macro(_cpize_check_graph)
       elseif(NOT SCOPE_${producer} STREQUAL "all" AND NOT SCOPE_${producer} STREQUAL SCOPE_${id})
         _cpize_where(place ${id})
         _cpize_where(other ${producer})
-        list(APPEND errors "${place}: task ${id}: SCOPE ${SCOPE_${id}} DEPENDS '${producer}' of SCOPE ${SCOPE_${producer}}, which is out of scope when ${id} is not (${other})")
+        list(APPEND errors "${place}: task ${id}: SCOPE ${SCOPE_${id}} DEPENDS '${producer}' of SCOPE ${SCOPE_${producer}}, \
+which is out of scope when ${id} is not (${other})")
       else()
         list(APPEND consumers_${producer} ${id})
       endif()

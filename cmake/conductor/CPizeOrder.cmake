@@ -50,6 +50,17 @@ function(_cpize_check_focus)
       _cpize_fail("CPIZE_ARGUMENTS: focus '${word}' is neither a subsystem nor a task of plan ${plan_name}${hint}"
                   "${place}: subsystems: ${said}")
     endif()
+    set(wanted FALSE)
+    foreach(id IN LISTS ids)
+      if(WANTED_${id} AND (id STREQUAL word OR SUBSYSTEM_${id} STREQUAL word))
+        set(wanted TRUE)
+        break()
+      endif()
+    endforeach()
+    if(NOT wanted)
+      _cpize_fail("CPIZE_ARGUMENTS: focus '${word}' contradicts scope '${front_scope}', which leaves it out"
+                  "expected a focus that the scope keeps, or the scope 'all'")
+    endif()
   endforeach()
 endfunction()
 

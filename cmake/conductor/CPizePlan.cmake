@@ -146,6 +146,5 @@ function(_cpize_declare_serial_lock)
     set_property(GLOBAL PROPERTY _CPIZE_PLACE_serial.lock "${place}")
     _cpize_declare(serial.lock "${CMAKE_CURRENT_LIST_FILE}" PHASE 0 SUBSYSTEM serial KIND reuse WORLD_SIZE 1 INPUTS "${tree}" "${lock}"
                    CHECK "${tool_program}" lock --plan "${plan_file}")
-    set_property(GLOBAL APPEND PROPERTY _CPIZE_GATES serial.lock)
   endif()
 endfunction()

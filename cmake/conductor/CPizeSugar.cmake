@@ -4,13 +4,11 @@ include_guard(GLOBAL)
 # Phase 0: what the model computes. FACTORY names the target that composes it; its sources count for the key.
 function(cpize_map_model id)
   _cpize_declare_in("data" "${id}" PHASE 0 ${ARGN})
-  set_property(GLOBAL APPEND PROPERTY _CPIZE_GATES "${id}")
 endfunction()
 
 # Phase 1: ranks, libraries and collectives of the machine at hand.
 function(cpize_verify_infra id)
   _cpize_declare_in("infra" "${id}" PHASE 1 ${ARGN})
-  set_property(GLOBAL APPEND PROPERTY _CPIZE_GATES "${id}")
 endfunction()
 
 # Phase 2: distribution of one feature. Its id is feature.<name>, so that a port says DEPENDS feature.msa.

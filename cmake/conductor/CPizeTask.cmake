@@ -92,9 +92,11 @@ function(_cpize_declare id file)
     _cpize_settle_own_code()
   endif()
   if(T_SUBSYSTEM MATCHES "(phase|wave)[0-9]")
-    _cpize_fail_at("${file}" "${id}" 1 "SUBSYSTEM '${T_SUBSYSTEM}' would be selected by `ctest -L ${CMAKE_MATCH_0}`; choose another name")
+    _cpize_fail_at("${file}" "${id}" 1
+                   "SUBSYSTEM '${T_SUBSYSTEM}' would be selected by `ctest -L ${CMAKE_MATCH_0}`; choose another name")
   elseif(IS_ABSOLUTE "${T_ARTIFACT}")
-    _cpize_fail_at("${file}" "${id}" 1 "ARTIFACT '${T_ARTIFACT}' is absolute; it is a path in the build tree, such as docs/report.md")
+    _cpize_fail_at("${file}" "${id}" 1
+                   "ARTIFACT '${T_ARTIFACT}' is absolute; it is a path in the build tree, such as docs/report.md")
   endif()
 
   string(TOLOWER "${verb}" verb) # also because set_property() takes a value PROPERTY for its own keyword
@@ -123,7 +125,8 @@ function(_cpize_check_id id file)
     _cpize_fail_at("${file}" "${id}" 1 "ids that begin with 'cpize.' are the conductor's own")
   endif()
   if(id MATCHES "(phase|wave)[0-9]")
-    _cpize_fail_at("${file}" "${id}" 1 "label filters are regular expressions, so `ctest -L ${CMAKE_MATCH_0}` would select this id; choose another name")
+    _cpize_fail_at("${file}" "${id}" 1
+                   "label filters are regular expressions, so `ctest -L ${CMAKE_MATCH_0}` would select this id; choose another name")
   endif()
   get_property(first GLOBAL PROPERTY _CPIZE_TASK_${id}_FILE SET)
   if(first)
@@ -191,7 +194,8 @@ macro(_cpize_check_measurement)
     _cpize_fail_at("${file}" "${id}" 1 "BENCH belongs to phase 7, and this is phase ${T_PHASE}")
   elseif(DEFINED T_CASE)
     if(verb STREQUAL "" OR verb STREQUAL "CHECK")
-      _cpize_fail_at("${file}" "${id}" 1 "CASE names this task's file of a shared test executable, and there is none (PARITY, PROPERTY, PROFILE or BENCH)")
+      _cpize_fail_at("${file}" "${id}" 1
+                     "CASE names this task's file of a shared test executable, and there is none (PARITY, PROPERTY, PROFILE or BENCH)")
     endif()
     foreach(name IN LISTS T_CASE)
       if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${name}" AND NOT EXISTS "${name}")
@@ -201,7 +205,8 @@ macro(_cpize_check_measurement)
   endif()
 endmacro()
 
-# SOURCES makes a static library named by the task (objects of an OBJECT library would not reach a composition's consumers); it is out of `all`, so that a broken port stops nobody else's build.
+# SOURCES makes a static library named by the task; the objects of an OBJECT library would not reach a composition's consumers.
+# It is out of `all`, so that a broken port stops nobody else's build.
 macro(_cpize_settle_own_code)
   if(T_SOURCES AND T_TARGET)
     _cpize_fail_at("${file}" "${id}" 1 "both SOURCES and TARGET; a task's library is made here or named, not both")

@@ -96,6 +96,7 @@ FRONT_DOOR = [
     ("dp of nothing", "", "dp:0", ["'dp:0' is no dp:d"]),
     ("resume at configure", "", "resume", ["'resume' is for `cpize drive` only"]),
     ("more replicas than ranks", "", "dp:3 2d CPIZE_WORLD=2", ["dp:3 needs 3 ranks, and there are 2"]),
+    ("focus that the scope leaves out", "cpize_prove(q SUBSYSTEM losses SCOPE training DEPENDS block)\n", "inference losses", ["focus 'losses' contradicts scope 'inference'"]),
     ("unknown backend", "", "CPIZE_BACKEND=thread", ["CPIZE_BACKEND 'thread' is not threads, mpi, nccl (did you mean: threads?)"]),
 ]
 # whole files: name, text (after include), other files, expected
@@ -112,6 +113,7 @@ WHOLE = [
     ("serial tree that does not exist", "@cpize_begin_plan(wrong SERIAL_TREE nowhere)\n", {}, ["{here}: plan wrong: SERIAL_TREE", "is no directory"]),
     ("error in a subdirectory", PLAN + "add_subdirectory(sub)\n" + END, {"sub/CMakeLists.txt": "\n\ncpize_port(a DEPENDS blokc)\ncpize_port(b\n DEPENDS a)\n"},
      ["sub/CMakeLists.txt:3: task a: DEPENDS 'blokc', which no task declares (did you mean: block?)"]),
+    ("tool that does not exist", PLAN + "set(CPIZE_TOOL /no/such/tool)\n" + END, {}, ["CPIZE_TOOL='/no/such/tool' is neither a target nor the absolute path"]),
     ("id made in a loop", PLAN + "foreach(name IN ITEMS x y)\n  @cpize_port(${name} DEPENDS blok)\nendforeach()\n" + END, {}, ["{here}: task x: DEPENDS 'blok'"]),
 ]
 

@@ -102,6 +102,30 @@ target_sources(layout PRIVATE $<TARGET_OBJECTS:objects>)
     check("objects" in units, "a library whose objects are taken", units)
 
 
+def small_plans(options):
+    """Only phase 3, no gates, commands that are no targets; a quoted list of producers; a plan of nothing."""
+    source, build = scratch.fresh(options.directory / "small"), scratch.fresh(options.directory / "small build")
+    text = f"""cmake_minimum_required(VERSION 3.25)
+project(small LANGUAGES NONE)
+include("{scratch.CONDUCTOR}/CPizeConductor.cmake")
+cpize_begin_plan(small)
+"""
+    (source / "CMakeLists.txt").write_text(text + """cpize_port(attention KIND new RISK high "two axes" CHECK ${CMAKE_COMMAND} -E true)
+cpize_port(pooling CHECK true)
+cpize_port(block DEPENDS "attention;pooling" CHECK true)
+cpize_port(planned DEPENDS block)
+cpize_end_plan()
+""")
+    scratch.configure(source, build, tool=options.tool)
+    check(scratch.listed(build, "-L", "phase3") == {"attention", "pooling", "block", "planned"}, "a plan of ports alone")
+    check(properties(build)["block"]["FIXTURES_REQUIRED"] == ["attention", "pooling"], "a quoted list is a list", properties(build)["block"])
+    _, tasks = plan_of(build)
+    check(tasks["planned"]["verb"] == "" and tasks["planned"]["target"] == "" and tasks["block"]["world_size"] == 1, "a task without code is todo", tasks["planned"])
+    (source / "CMakeLists.txt").write_text(text + "cpize_end_plan()\n")
+    scratch.configure(source, build, tool=options.tool)
+    check(plan_of(build)[0]["tasks"] == [], "a plan of nothing is a plan")
+
+
 def scope_and_focus(options):
     source, build = scratch.copy_toy(options.directory / "focus"), scratch.fresh(options.directory / "focus build")
     (source / "extra.cmake").write_text("cpize_port(losses SUBSYSTEM losses KIND reuse DEPENDS feature.pair SCOPE training)\n"
@@ -214,7 +238,7 @@ def main():
     options = parser.parse_args()
     options.tool = scratch.always_green_tool(options.directory)
     cases = [generator_case(options, generator) for generator in scratch.GENERATORS]
-    for function in (plan_file, languages_and_conditions, scope_and_focus, meshes, failed_list, firewall, paths):
+    for function in (plan_file, languages_and_conditions, small_plans, scope_and_focus, meshes, failed_list, firewall, paths):
         cases.append((function.__name__, lambda function=function: function(options)))
     return scratch.report(cases)
 
