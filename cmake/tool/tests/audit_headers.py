@@ -28,7 +28,10 @@ def compiler_dependencies(build, config=None):
         for file in build.rglob("*.o.d"):
             text = file.read_text().replace("\\\n", " ").split(":", 1)[1]
             names = re.split(r"(?<!\\)\s+", text.strip())
-            found[str(file.relative_to(build))[:-2]] = [n.replace("\\ ", " ") for n in names if n]
+            compiled_in = file.parent
+            while compiled_in.name != "CMakeFiles" and compiled_in != build:
+                compiled_in = compiled_in.parent
+            found[str(file.relative_to(build))[:-2]] = [os.path.join(compiled_in.parent, n.replace("\\ ", " ")) for n in names if n]
     return found
 
 
