@@ -1,0 +1,141 @@
+// The demo: the pair slice of the trunk on hen egg-white lysozyme, on a 2x2 mesh of ranks, beside the serial model.
+//
+// Everything shown is measured in this run: differences against serial with their tolerances, bytes that the busiest
+// rank sends against the bound and against the published implementation, and peak bytes a rank against serial's.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "error/error.hpp"
+#include "parity/end_to_end/lysozyme_slice.hpp"
+#include "parity/harness/compare.hpp"
+#include "parity/harness/cost.hpp"
+#include "parity/harness/execute.hpp"
+#include "parity/trunk/triangle_costs.hpp"
+#include "serial/triangle_multiplication.hpp"
+#include "trunk/tri_mul_out.hpp"
+
+using namespace cpize;
+using namespace cpize::parity;
+
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+/// The triangle multiplication alone, at the size of the protein, for its costs.
+BlockCase triangle(std::int64_t tokens, std::int64_t channels) {
+  return triangle_costs(BlockCase("tri_mul_out")
+                            .input<Pair>("z", {"B", "N", "N", "C"})
+                            .masked_by("mask")
+                            .mask<Pair>("mask", {"B", "N", "N"})
+                            .output("z", {"B", "N", "N", "C"})
+                            .serial(
+                                [](const Sizes& s) {
+                                  return serial::TriangleMultiplication(s["C"], serial::TriangleDirection::outgoing);
+                                },
+                                [](auto& block, const Tensors& in) {
+                                  return Tensors{{"z", block(in["z"], in["mask"])}};
+                                })
+                            .port([](const Sizes& s) { return trunk::TriMulOut(s["C"]); },
+                                  [](auto& block, const ShardedTensors& in) {
+                                    return ShardedTensors{{"z", block(in.get<Pair>("z"), in.get<Pair>("mask"))}};
+                                  })
+                            .contraction({"N", "C", "C"}))
+      .cost_size({{"N", tokens}, {"C", channels}});
+}
+
+double counter(const Cell& cell, const std::string& name) {
+  for (const auto& c : cell.counters())
+    if (c.name == name) return c.value;
+  throw ContractError("the demo looks for the counter '" + name + "', which nothing measured");
+}
+
+/// Prints one kind of difference: how many tensors, the one nearest to its tolerance. Returns whether all are within.
+bool show_differences(const std::vector<Difference>& all, const std::string& prefix, const std::string& what) {
+  const Difference* worst = nullptr;
+  int count = 0;
+  bool within = true;
+  for (const auto& d : all) {
+    if (d.name.rfind(prefix, 0) != 0) continue;
+    ++count;
+    within &= d.difference <= d.tolerance;
+    if (!worst || d.difference * worst->tolerance > worst->difference * d.tolerance) worst = &d;
+  }
+  if (worst)
+    fmt::print("  {:<26} {:>10.1e} {:>11.1e}   {:<6} {}\n", fmt::format(fmt::runtime(what), count), worst->difference,
+               worst->tolerance, within ? "equal" : "NOT",
+               count > 1 ? "worst: " + worst->name.substr(prefix.size()) : "");
+  return within;
+}
+
+int run(const MeshShape& mesh) {
+  const BlockCase slice = lysozyme_slice();
+  const Run protein = lysozyme_run(slice, mesh, 0);
+  const std::int64_t tokens = protein.sizes["N"], channels = protein.sizes["C"], q = mesh.cp_size();
+  fmt::print("\nCPize: lysozyme (1aki), {} tokens, through the pair slice of the trunk, forward and backward, fp64\n",
+             tokens);
+  fmt::print(
+      "  features -> pair initialisation -> triangle multiplication out, in -> transition   (widths {} and {})\n",
+      protein.sizes["token_s"], channels);
+  fmt::print(
+      "  mesh {}: {} ranks as threads; z is [{0} x {0} x {3}], a rank holds about {4} x {5} of the {2} x {2} pairs\n",
+      tokens, mesh.str(), tokens, channels, (tokens + mesh.extent(Axis::cp0) - 1) / mesh.extent(Axis::cp0),
+      (tokens + mesh.extent(Axis::cp1) - 1) / mesh.extent(Axis::cp1));
+
+  const SerialRun serial = run_serial(slice, protein);
+  const PortRun port = run_port(slice, serial, mesh, serial.inputs, serial.output_gradients);
+  const auto differences = compare(slice, serial, port.results);
+  fmt::print("\nEqual to the serial model?   difference   tolerance\n");
+  bool equal = show_differences(differences, "output ", "z");
+  equal &= show_differences(differences, "gradient ", "{} parameter gradients");
+
+  Cell block_cost, slice_cost;
+  measure_cost(triangle(tokens, channels), mesh, block_cost);
+  BlockCase whole = lysozyme_slice();
+  measure_cost(whole.cost_size({{"N", tokens}}), mesh, slice_cost);
+
+  const CostPoint point{[&] {
+                          Sizes s = protein.sizes;
+                          s.set("B", mesh.extent(Axis::dp));
+                          return s;
+                        }(),
+                        mesh};
+  const double b = point.b(), sent = counter(block_cost, "sent_bytes.forward");
+  fmt::print(
+      "\nBytes that the busiest rank sends in one triangle multiplication, forward   (b = one shard of z = {:.2f} "
+      "MiB)\n",
+      b / kMiB);
+  fmt::print("  measured                   {:>6.2f} MiB  = {:.2f} b\n", sent / kMiB, sent / b);
+  fmt::print("  bound of this design       {:>6.2f} MiB  = {:.2f} b\n", triangle_bytes(point, 2, 1) / kMiB,
+             triangle_bytes(point, 2, 1) / b);
+  const double root = std::sqrt(static_cast<double>(q));
+  if (root == std::floor(root))
+    fmt::print("  published (2 sqrt Q + 1) b {:>6.2f} MiB  = {:.2f} b\n", (2 * root + 1) * b / kMiB, 2 * root + 1);
+  else
+    fmt::print("  published                  needs a square grid\n");
+
+  fmt::print("\nPeak bytes above inputs, forward and backward     a rank       serial     ratio\n");
+  for (const auto& [name, cost] :
+       {std::pair{"triangle multiplication", &block_cost}, {"the whole slice", &slice_cost}}) {
+    const double rank = counter(*cost, "peak_bytes.step"), alone = counter(*cost, "serial.peak_bytes.step");
+    fmt::print("  {:<40} {:>10.1f} MiB {:>8.1f} MiB   1 : {:.1f}\n", name, rank / kMiB, alone / kMiB, alone / rank);
+  }
+  fmt::print("\n{}\n", equal ? "Equal to serial in every tensor." : "NOT equal to serial.");
+  return equal ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc > 2) throw ConfigError("usage: cpize-demo [mesh, as 2x2 or 2x3]");
+    return run(argc == 2 ? MeshShape::parse(argv[1]) : MeshShape(1, 2, 2));
+  } catch (const Error& e) {
+    fmt::print(stderr, "cpize-demo: {}\n", e.what());
+    return e.exit_code();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "cpize-demo: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,31 @@
+// Phase 5: from features of a real protein to z and back to every parameter's gradient, against serial. The whole
+// protein (129 tokens, 3 of padding) beside the small runs that every block is proved on, here on the protein's first
+// tokens.
+#include "parity/end_to_end/lysozyme_slice.hpp"
+#include "parity/harness/block_parity.hpp"
+#include "parity/harness/compare.hpp"
+
+namespace cpize::parity {
+namespace {
+
+Measurement measure(const Request& request) {
+  const BlockCase block = lysozyme_slice();
+  Measurement measurement = measure_block(block, request);
+  for (const auto& name : request.cells) {
+    const MeshShape mesh = MeshShape::parse(CellName::parse(name).mesh);
+    const SerialRun serial = run_serial(block, lysozyme_run(block, mesh, 3));
+    const PortRun port = run_port(block, serial, mesh, serial.inputs, serial.output_gradients);
+    Cell& cell = measurement.cell(name);
+    for (Difference d : compare(block, serial, port.results)) {
+      d.name = "whole protein: " + d.name;
+      cell.difference(std::move(d));
+    }
+    cell.counter("tokens", static_cast<double>(serial.run.valid_tokens));
+  }
+  return measurement;
+}
+
+}  // namespace
+}  // namespace cpize::parity
+
+int main(int argc, char** argv) { return cpize::parity::run_program(argc, argv, cpize::parity::measure); }
