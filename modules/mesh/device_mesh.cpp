@@ -17,7 +17,8 @@ DeviceMesh::DeviceMesh(MeshShape shape, c10::intrusive_ptr<c10d::Backend> backen
 
 c10d::Backend& DeviceMesh::backend() const {
   if (!backend_)
-    throw ConfigError("this mesh " + shape_.str() + " was made for planning and has no backend; start the ranks first (comm::run_ranks)");
+    throw ConfigError("this mesh " + shape_.str() +
+                      " was made for planning and has no backend; start the ranks first (comm::run_ranks)");
   return *backend_;
 }
 

@@ -3,8 +3,8 @@
 // Rank identity is carried in this object, never in a thread-local: the autograd engine may run a node elsewhere.
 // Nothing is initialised implicitly: whoever starts the ranks (comm::run_ranks, later a launcher) builds the mesh.
 #pragma once
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/custom_class.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "mesh/mesh_shape.hpp"
 #include "mesh/traffic.hpp"

@@ -48,7 +48,8 @@ MeshShape MeshShape::parse(std::string_view text) {
     ++at;
   }
   if (at != end || numbers.size() < 2 || numbers.size() > 3)
-    throw ConfigError("'" + std::string(text) + "' is no mesh; write dp x cp0 x cp1 as in 1x2x3, or cp0 x cp1 as in 2x3");
+    throw ConfigError("'" + std::string(text) +
+                      "' is no mesh; write dp x cp0 x cp1 as in 1x2x3, or cp0 x cp1 as in 2x3");
   if (numbers.size() == 2) numbers.insert(numbers.begin(), 1);
   return {numbers[0], numbers[1], numbers[2]};
 }
