@@ -11,8 +11,8 @@ CORRECTNESS = {"serial.lock", "map", "infra", "feature.pair", "feature.mask", "t
 
 
 def life(options, generator, own_tool):
-    root = scratch.fresh(options.directory / f"toy {generator}")
-    source, build = scratch.copy_toy(root / "the source"), root / "the build"
+    # one place for the sources of all generators, so that a compiler cache serves the second and the third
+    source, build = scratch.copy_toy(options.directory / "the source"), scratch.fresh(options.directory / f"build {generator}")
     config = "Release" if "Multi" in generator else None
     variables = {} if config else {"CMAKE_BUILD_TYPE": "Release"}
     if options.launcher:
