@@ -46,6 +46,7 @@ std::optional<Refusal> guard_phase(Tree& tree, int phase) {
 std::optional<Refusal> guard(Tree& tree, const std::string& id) {
   const Task& t = tree.plan().at(id);
   for (const auto& d : t.implicit) {
+    if (!tree.plan().at(d).in_scope) continue;
     if (const auto& r = tree.root(d)) return refuse(tree, "the gate", *r);
   }
   for (const auto& d : t.depends) {

@@ -185,7 +185,7 @@ fs::path find_plan(const std::string& given) {
     std::error_code e;
     for (const auto& f : fs::directory_iterator(dir, e)) {
       const std::string name = f.path().filename().string();
-      if (name.starts_with("cpize-plan") && name.ends_with(".json")) found.push_back(f.path());
+      if (name.starts_with("cpize-plan") && name.find('.') == name.rfind(".json")) found.push_back(f.path());
     }
     std::sort(found.begin(), found.end());
     return found;

@@ -139,7 +139,7 @@ const std::optional<Root>& Tree::root(const std::string& id) {
   std::optional<Root> found;
   for (const auto* edges : {&t.implicit, &t.depends}) {
     for (const auto& d : *edges) {
-      if (!found) found = root(d);
+      if (!found && plan_.at(d).in_scope) found = root(d);
     }
   }
   if (!found) {
