@@ -46,7 +46,12 @@ Measurement measure_block(const BlockCase& block, const Request& request) {
   for (const auto& name : request.cells) {
     const CellName cell = CellName::parse(name);
     cell.require_threads_fp64_cpu();
-    measure_block_cell(block, MeshShape::parse(cell.mesh), request.sizes, measurement.cell(name));
+    const MeshShape mesh = MeshShape::parse(cell.mesh);
+    measure_block_cell(block, mesh, request.sizes, measurement.cell(name));
+    std::string runs;
+    for (const Run& run : runs_for(block, mesh, request.sizes))
+      runs += (runs.empty() ? "" : "; ") + run.name + " " + str(run.sizes);
+    measurement.detail("runs " + name, runs);
   }
   return measurement;
 }

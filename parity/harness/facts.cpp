@@ -64,8 +64,8 @@ void Facts::see_masks(const PortRun& port, const SerialRun& serial) {
     none_mask_ = none_mask_ || valid.eq(0).all().item<bool>();
     one_mask_ = one_mask_ || valid.eq(1).all().item<bool>();
     all_mask_ = all_mask_ || valid.eq(each).all().item<bool>();
-    mixed_mask_ = mixed_mask_ || (valid.gt(1).any().item<bool>() && valid.lt(each).any().item<bool>());
-    bool padding_only = false, some_valid = mesh_.size() == 1;  // one rank: its shard is the whole, so no other can be
+    mixed_mask_ = mixed_mask_ || valid.gt(1).logical_and(valid.lt(each)).any().item<bool>();
+    bool padding_only = false, some_valid = mesh_.cp_size() == 1;  // its shard is the whole, no other can be valid
     for (const auto& rank : port.ranks) {
       const at::Tensor& local = rank.inputs.at(info.name);
       if (local.numel() == 0) continue;

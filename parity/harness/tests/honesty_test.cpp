@@ -9,6 +9,7 @@
 #include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "parity/harness/assemble.hpp"
+#include "parity/harness/block_parity.hpp"
 #include "parity/harness/feature_case.hpp"
 #include "parity/harness/property_case.hpp"
 
@@ -112,6 +113,39 @@ TEST(Properties, RepeatAndControlAreToldApart) {
       measure_property(PropertyCase("p").repeat(changing_each_time()).negative_control(constant), request_for(kCell));
   EXPECT_EQ(bad.cell(kCell).facts().at("repeat_bit_identical"), "no: x on rank 0 differs");
   EXPECT_TRUE(bad.cell(kCell).facts().at("negative_control_caught").starts_with("no: the control repeats its bits"));
+}
+
+/// A function without parameters that reads its mask to no effect and a second input not at all.
+BlockCase careless() {
+  return BlockCase("careless")
+      .input<Pair>("z", {"B", "N", "N", "C"})
+      .masked_by("mask")
+      .input<Pair>("unused", {"B", "N", "N", "C"})
+      .mask<Pair>("mask", {"B", "N", "N"})
+      .output("z", {"B", "N", "N", "C"})
+      .masked_by("mask")
+      .serial([](const Tensors& in) {
+        return Tensors{{"z", in["z"] * in["mask"].ge(0).unsqueeze(-1)}};
+      })
+      .port([](const ShardedTensors& in) {
+        return ShardedTensors{{"z", in.get<Pair>("z")}};
+      })
+      .contraction({"1"});
+}
+
+TEST(Blocks, VacuousProofsAreSeen) {
+  Cell cell;
+  measure_block_cell(careless(), {1, 1, 2}, {}, cell);
+  EXPECT_TRUE(cell.sabotages().at("ignore_mask").starts_with("missed")) << cell.sabotages().at("ignore_mask");
+  EXPECT_EQ(cell.sabotages().at("drop_gradient"), "caught");
+  EXPECT_EQ(cell.sabotages().at("swap_shards"), "caught");
+  EXPECT_EQ(cell.facts().at("gradients_nonzero"), "no: input gradient unused is zero (or rounding) in every run");
+  EXPECT_EQ(cell.facts().at("every_parameter_compared"), "n/a: no parameters");
+  EXPECT_EQ(cell.differences().size(), 3u);
+
+  Cell unmasked;  // one size by hand: every run has the same even shape
+  measure_block_cell(careless(), {1, 2, 2}, {{"N", 4}}, unmasked);
+  EXPECT_TRUE(unmasked.facts().at("uneven_sizes_run").starts_with("no: all ranks hold equal sizes"));
 }
 
 TEST(Assemble, IsTheInverseOfShardAndAddsPartials) {
