@@ -1,0 +1,101 @@
+#include "slice_training.hpp"
+
+#include <ATen/ATen.h>
+
+#include <bit>
+#include <cmath>
+
+#include "comm/agree.hpp"
+#include "comm/run_ranks.hpp"
+#include "features/distribute.hpp"
+#include "features/padding.hpp"
+#include "features/read_structure.hpp"
+#include "lifecycle/pair_target_loss.hpp"
+
+namespace cpize::parity {
+namespace {
+
+constexpr std::uint64_t seed = 20240229;
+
+trunk::PairSliceFeatures slice_features(const features::ShardedFeatures& shards) {
+  const auto single = [&](const char* name) {
+    const auto x = features::feature_as<Single>(shards, name);
+    return x.local().is_floating_point() ? x.with(x.local().to(at::kDouble)) : x;
+  };
+  const auto bonds = features::feature_as<Pair>(shards, "token_bonds");
+  return {{single("res_type"), single("profile"), single("deletion_mean")},
+          {single("asym_id"), single("residue_index"), single("entity_id"), single("token_index"), single("sym_id"),
+           single("cyclic_period")},
+          bonds.with(bonds.local().to(at::kDouble)),
+          single("token_pad_mask")};
+}
+
+}  // namespace
+
+features::Features slice_batch() {
+  std::vector<features::Features> samples;
+  for (const char* file : {"1l2y.cif", "1bna.cif"}) {
+    const auto structure = features::read_structure(std::string(CPIZE_DATA_DIR) + "/" + file);
+    samples.push_back(features::token_features(structure, features::tokenise(structure)));
+  }
+  return features::collate(samples);
+}
+
+void draw_parameters(torch::nn::Module& module) {
+  module.to(at::kDouble);
+  at::NoGradGuard no_grad;
+  for (const auto& item : module.named_parameters()) {
+    at::Tensor p = item.value();
+    const at::Tensor drawn = lifecycle::CounterStream(seed, item.key(), 0).uniform(p.sizes().vec());
+    if (p.dim() > 1)
+      p.copy_(drawn * std::sqrt(3.0 / static_cast<double>(p.size(-1))));  // variance 1 / fan in
+    else
+      p.copy_(drawn * 0.3 + (item.key().ends_with("weight") ? 1 : 0));
+  }
+}
+
+lifecycle::TrainerOptions slice_options() {
+  lifecycle::TrainerOptions options;
+  options.seed = seed;
+  options.learning_rate = {1e-4, 2e-3, /*warmup_steps=*/4, /*decay_after=*/4, /*decay_every=*/1, /*decay_factor=*/0.5};
+  options.clip_norm = 0.1;
+  options.ema = lifecycle::EmaOptions{.decay = 0.9};
+  options.check_replicas_every = 1;
+  return options;
+}
+
+lifecycle::TrainingModel slice_model(const features::Features& batch, const MeshPtr& mesh) {
+  trunk::PairSliceOptions options;
+  options.token_s = slice_token_s;
+  options.rel_pos.token_z = slice_token_z;
+  trunk::PairSlice slice(options);
+  draw_parameters(*slice);
+  const trunk::PairSliceFeatures features = slice_features(features::distribute(batch, mesh));
+  const Sharded<Pair> mask = trunk::pair_mask(features.token_pad_mask);
+  const std::int64_t pairs = lifecycle::valid_pairs(mask);
+  return {slice.ptr(), [=](const lifecycle::StepContext& context) mutable {
+            return lifecycle::pair_target_loss_share(slice(features), mask, pairs,
+                                                     lifecycle::pair_target(context.seed, context.step));
+          }};
+}
+
+Steps train(const features::Features& batch, const MeshShape& shape, const std::filesystem::path& from,
+            std::int64_t steps, const std::filesystem::path& to) {
+  Steps seen;
+  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
+    lifecycle::Trainer trainer(slice_model(batch, mesh), mesh, slice_options());
+    if (!from.empty()) trainer.resume(from);
+    for (std::int64_t i = 0; i < steps; ++i) {
+      const auto result = trainer.step();
+      comm::agree_equal(*mesh, "the loss", std::bit_cast<std::int64_t>(result.loss));
+      comm::agree_equal(*mesh, "the gradient norm", std::bit_cast<std::int64_t>(result.gradient_norm));
+      if (mesh->rank() != 0) continue;
+      seen.losses.push_back(result.loss);
+      seen.gradient_norms.push_back(result.gradient_norm);
+    }
+    trainer.save(to);
+  });
+  return seen;
+}
+
+}  // namespace cpize::parity
