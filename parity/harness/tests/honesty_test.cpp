@@ -137,7 +137,7 @@ TEST(Blocks, VacuousProofsAreSeen) {
   Cell cell;
   measure_block_cell(careless(), {1, 1, 2}, {}, cell);
   EXPECT_TRUE(cell.sabotages().at("ignore_mask").starts_with("missed")) << cell.sabotages().at("ignore_mask");
-  EXPECT_EQ(cell.sabotages().at("drop_gradient"), "caught");
+  EXPECT_TRUE(cell.sabotages().at("drop_gradient").starts_with("missed: input gradient unused"));  // zero anyway
   EXPECT_EQ(cell.sabotages().at("swap_shards"), "caught");
   EXPECT_EQ(cell.facts().at("gradients_nonzero"), "no: input gradient unused is zero (or rounding) in every run");
   EXPECT_EQ(cell.facts().at("every_parameter_compared"), "n/a: no parameters");
