@@ -7,6 +7,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/run_ranks.hpp"
+#include "error/error.hpp"
 #include "features/distribute.hpp"
 #include "features/padding.hpp"
 #include "features/read_structure.hpp"
@@ -30,14 +31,31 @@ trunk::PairSliceFeatures slice_features(const features::ShardedFeatures& shards)
           single("token_pad_mask")};
 }
 
+features::Features structure_features(const std::string& file) {
+  const auto structure = features::read_structure(std::string(CPIZE_DATA_DIR) + "/" + file);
+  return features::token_features(structure, features::tokenise(structure));
+}
+
+/// A contiguous crop, as training takes them.
+features::Features last_tokens(features::Features sample, std::int64_t count) {
+  for (auto& [name, x] : sample) {
+    const auto& spec = features::feature_spec(name);
+    for (std::size_t d = 0; d < spec.rank(); ++d)
+      if (spec.dimensions[d].axis == features::FeatureAxis::tokens)
+        x = x.slice(static_cast<std::int64_t>(d), x.size(static_cast<std::int64_t>(d)) - count);
+  }
+  return sample;
+}
+
 }  // namespace
 
 features::Features slice_batch() {
-  std::vector<features::Features> samples;
-  for (const char* file : {"1l2y.cif", "1bna.cif"}) {
-    const auto structure = features::read_structure(std::string(CPIZE_DATA_DIR) + "/" + file);
-    samples.push_back(features::token_features(structure, features::tokenise(structure)));
-  }
+  std::vector<features::Features> samples{
+      structure_features("1l2y.cif"),
+      last_tokens(structure_features("5ugo.cif"), 24),
+  };
+  if (samples[1].at("token_bonds").sum().item<double>() == 0)
+    throw ContractError("stop and go: the crop has no bond, so the bond weight would not be trained");
   return features::collate(samples);
 }
 

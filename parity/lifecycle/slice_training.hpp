@@ -9,8 +9,8 @@ namespace cpize::parity {
 
 inline constexpr std::int64_t slice_token_s = 8, slice_token_z = 8;
 
-/// Trp-cage (1l2y, 20 residues) and a DNA dodecamer (1bna, 24 nucleotides), padded to one batch of 24 tokens: uneven on
-/// most meshes, with a mask that varies.
+/// Trp-cage (1l2y, 20 residues) and the last 24 tokens of a polymerase complex (5ugo: DNA, ions, a ligand with bonds),
+/// padded to one batch of 24 tokens: uneven on most meshes, with a mask that varies.
 features::Features slice_batch();
 
 /// Fixed, mesh-independent values for every parameter, drawn by name; none is zero or constant.
