@@ -8,8 +8,10 @@
 // Shapes: s_inputs Single [B,N,token_s], bonds Pair [B,N,N,1] (any dtype) -> z Pair [B,N,N,token_z] in the dtype of
 // s_inputs (under autocast: of autocast). The tokens are projected where they are; what travels is the result. Cost per
 // rank, Q = cp0 * cp1, T = B N token_z / Q elements (one shard of projected tokens), b = one shard of z:
-//   forward sends    T (cp1 - 1) + T (cp0 - 1) and 48 bytes an id row for the same lines; four all-to-alls
-//   backward sends   T (cp1 - 1) + T (cp0 - 1): each rank's partial sums to their owner
+//   forward sends    T (cp1 - 1 + cp0), the other ranks of a token's row and all of its column (cp0 - 1 where the
+//   sender
+//                    is one of them), and 48 bytes an id row the same way; four all-to-alls
+//   backward sends   as many projected tokens: each rank's partial sums to their owner
 //   saved            s_inputs, ids and bonds: O(N) and 1 channel of a pair; z itself is not needed
 //   peak             1 b and a panel of rows in forward; backward adds the token sums and the weight gradients
 // The output gradient of a replicated token operand is a partial sum, which the adjoint of `redistribute` adds up.

@@ -20,10 +20,10 @@ namespace cpize::trunk {
 
 struct PairSliceOptions {
   std::int64_t token_s = 384;
-  RelativePositionOptions rel_pos;     // its token_z is the width of the pair representation
-  std::int64_t transition_factor = 4;  // hidden width of the transition over token_z
-  TriangleMultiplicationOptions triangle;
-  TransitionOptions transition;
+  RelativePositionOptions rel_pos = {};  // its token_z is the width of the pair representation
+  std::int64_t transition_factor = 4;    // hidden width of the transition over token_z
+  TriangleMultiplicationOptions triangle = {};
+  TransitionOptions transition = {};
 };
 
 /// token_bonds [B,N,N,1], token_pad_mask [B,N] (1 valid, 0 padding).

@@ -8,10 +8,12 @@
 using namespace cpize;
 using namespace cpize::parity;
 
-/// Projected tokens to the other ranks of a row and of a column, and as much for the ids and the mask in forward.
+/// Bytes of `channels` a token, to the ranks that need it: the other cp1 - 1 of its row, and the cp0 of a column. A
+/// rank that holds tokens of its own column saves itself one; on a true grid the others hold none of theirs.
 static double token_bytes(const CostPoint& p, double channels) {
-  const double n = static_cast<double>(p.sizes["N"]);
-  return p.element_bytes * n * channels / p.q() * (p.mesh.extent(Axis::cp0) + p.mesh.extent(Axis::cp1) - 2);
+  const int rows = p.mesh.extent(Axis::cp0), columns = p.mesh.extent(Axis::cp1);
+  const double tokens = static_cast<double>(p.sizes["N"]) / p.q();
+  return p.element_bytes * tokens * channels * (columns - 1 + (columns > 1 && rows > 1 ? rows : rows - 1));
 }
 
 static BlockCase pair_initialisation() {
@@ -23,18 +25,24 @@ static BlockCase pair_initialisation() {
       .output("z", {"B", "N", "N", "C"})
       .masked_by("token_pad_mask")
       .size("token_s", 12)
-      .serial([](const Sizes& s) { return serial::PairInitialisation(s["token_s"], {.token_z = s["C"]}); },
-              [](auto& block, const Tensors& in) {
-                const auto position = serial::RelativePositionFeatures::from(source_of(in));
-                return Tensors{{"z", block(in["s_inputs"], position, in["token_bonds"])}};
-              })
-      .port([](const Sizes& s) { return trunk::PairInitialisation(s["token_s"], {.token_z = s["C"]}); },
-            [](auto& block, const ShardedTensors& in) {
-              return ShardedTensors{
-                  {"z", block(in.get<Single>("s_inputs"), position_of(in), in.get<Pair>("token_bonds"))}};
-            })
+      .serial(
+          [](const Sizes& s) {
+            return serial::PairInitialisation(s["token_s"], serial::RelativePositionOptions{.token_z = s["C"]});
+          },
+          [](auto& block, const Tensors& in) {
+            const auto position = serial::RelativePositionFeatures::from(source_of(in));
+            return Tensors{{"z", block(in["s_inputs"], position, in["token_bonds"])}};
+          })
+      .port(
+          [](const Sizes& s) {
+            return trunk::PairInitialisation(s["token_s"], trunk::RelativePositionOptions{.token_z = s["C"]});
+          },
+          [](auto& block, const ShardedTensors& in) {
+            return ShardedTensors{
+                {"z", block(in.get<Single>("s_inputs"), position_of(in), in.get<Pair>("token_bonds"))}};
+          })
       .contraction({"token_s", "token_s", "N", "6"})
-      .cost_size({{"N", 120}, {"C", 64}, {"token_s", 32}})
+      .cost_size({{"N", 144}, {"C", 64}, {"token_s", 32}})
       .bound("sent_bytes.forward",
              [](const CostPoint& p) { return token_bytes(p, static_cast<double>(p.sizes["C"]) + 6); })
       .bound("sent_bytes.backward",
