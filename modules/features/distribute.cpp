@@ -4,7 +4,7 @@ namespace cpize::features {
 
 namespace {
 
-AnySharded cut(const FeatureSpec& spec, const torch::Tensor& full, const MeshPtr& mesh) {
+AnySharded cut(const FeatureSpec& spec, const at::Tensor& full, const MeshPtr& mesh) {
   if (spec.layout == "Single") return shard<Single>(full, mesh);
   if (spec.layout == "Pair") return shard<Pair>(full, mesh);
   throw ContractError("feature '" + std::string(spec.name) + "' names layout '" + std::string(spec.layout) +

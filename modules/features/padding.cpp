@@ -28,8 +28,8 @@ Features pad_tokens_to(const Features& features, int64_t tokens) {
     for (size_t i = 0; i < spec.rank(); ++i) {
       if (spec.dimensions[i].axis == FeatureAxis::tokens) sizes[i] = tokens;
     }
-    torch::Tensor target = torch::full(sizes, spec.padding, tensor.options());
-    torch::Tensor valid = target;
+    at::Tensor target = at::full(sizes, spec.padding, tensor.options());
+    at::Tensor valid = target;
     for (size_t i = 0; i < spec.rank(); ++i)
       valid = valid.narrow(static_cast<int64_t>(i), 0, tensor.size(static_cast<int64_t>(i)));
     valid.copy_(tensor);
@@ -46,7 +46,7 @@ Features collate(const std::vector<Features>& samples, int64_t multiple) {
   if (samples.empty()) throw ContractError("no samples to collate");
   int64_t tokens = 0;
   for (const auto& sample : samples) tokens = std::max(tokens, check_features(sample));
-  std::map<std::string, std::vector<torch::Tensor>> columns;
+  std::map<std::string, std::vector<at::Tensor>> columns;
   for (const auto& sample : samples) {
     for (const auto& [name, tensor] : pad_tokens_to(sample, round_up(tokens, multiple)))
       columns[name].push_back(tensor);
@@ -57,7 +57,7 @@ Features collate(const std::vector<Features>& samples, int64_t multiple) {
       throw ContractError("feature '" + name + "' is in " + std::to_string(tensors.size()) + " of " +
                           std::to_string(samples.size()) + " samples; collation needs it in all or none");
     }
-    batch[name] = torch::stack(tensors);
+    batch[name] = at::stack(tensors);
   }
   return batch;
 }

@@ -9,13 +9,13 @@ namespace cpize::features {
 
 namespace {
 
-torch::Tensor zeros_of(std::string_view name, int64_t tokens) {
+at::Tensor zeros_of(std::string_view name, int64_t tokens) {
   const FeatureSpec& spec = feature_spec(name);
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < spec.rank(); ++i) {
     sizes.push_back(spec.dimensions[i].axis == FeatureAxis::tokens ? tokens : spec.dimensions[i].size);
   }
-  return torch::zeros(sizes, torch_dtype(spec.type));
+  return at::zeros(sizes, torch_dtype(spec.type));
 }
 
 template <typename T>
@@ -25,7 +25,7 @@ std::string text_of(const T& value) {
   return stream.str();
 }
 
-void check_mask(const std::string& name, const torch::Tensor& mask) {
+void check_mask(const std::string& name, const at::Tensor& mask) {
   if (!((mask == 0) | (mask == 1)).all().item<bool>()) {
     throw ContractError("mask feature '" + name + "' holds values other than 0 and 1");
   }
@@ -33,7 +33,7 @@ void check_mask(const std::string& name, const torch::Tensor& mask) {
 
 }  // namespace
 
-torch::Dtype torch_dtype(FeatureType type) { return type == FeatureType::float32 ? torch::kFloat32 : torch::kInt64; }
+at::ScalarType torch_dtype(FeatureType type) { return type == FeatureType::float32 ? at::kFloat : at::kLong; }
 
 Features token_features(const Structure& structure, const TokenisedStructure& tokenised, bool with_coordinates) {
   const auto count = static_cast<int64_t>(tokenised.tokens.size());

@@ -1,6 +1,6 @@
 // Token features: the named tensors that the model reads, made from a tokenised structure.
 #pragma once
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 namespace cpize::features {
 
 /// Feature name -> tensor; sorted, so that every rank walks it in the same order.
-using Features = std::map<std::string, torch::Tensor>;
+using Features = std::map<std::string, at::Tensor>;
 
 /// The token features of one sample, without a batch dimension (shapes and dtypes: feature_spec.hpp), on the CPU: all
 /// that are needed, and `disto_center` with `token_disto_mask` if `with_coordinates`. There is no alignment: profile is
@@ -25,6 +25,6 @@ Features token_features(const Structure& structure, const TokenisedStructure& to
 /// @returns the number of tokens. @throws ContractError naming the feature, what it has and what is expected.
 int64_t check_features(const Features& features, bool batched = false);
 
-torch::Dtype torch_dtype(FeatureType type);
+at::ScalarType torch_dtype(FeatureType type);
 
 }  // namespace cpize::features

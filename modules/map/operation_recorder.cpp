@@ -10,13 +10,13 @@ namespace {
 
 thread_local OperationRecorder* active = nullptr;  // callbacks are plain functions
 
-template <class F>
-void for_each_tensor(at::ArrayRef<const c10::IValue> values, F f) {
+template <class Values, class F>
+void for_each_tensor(const Values& values, F f) {
   for (const auto& value : values) {
     if (value.isTensor() && value.toTensor().defined())
       f(value.toTensor());
     else if (value.isTensorList())
-      for (const at::Tensor t : value.toTensorList())
+      for (const at::Tensor& t : value.toTensorVector())
         if (t.defined()) f(t);
   }
 }

@@ -1,6 +1,7 @@
 // The collective sanitizer: every planted mistake becomes an error on every rank that waits, never a hang.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <random>
 

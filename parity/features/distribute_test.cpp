@@ -18,8 +18,8 @@ namespace {
 std::pair<int64_t, int64_t> part(int64_t n, int64_t p, int64_t parts) { return {n * p / parts, n * (p + 1) / parts}; }
 
 // What the rank at `c` must hold, by plain indexing of the full tensor.
-torch::Tensor expected_shard(const std::string& name, const torch::Tensor& full, const MeshShape& mesh,
-                             const Coordinates& c) {
+at::Tensor expected_shard(const std::string& name, const at::Tensor& full, const MeshShape& mesh,
+                          const Coordinates& c) {
   const auto [b0, b1] = part(full.size(0), c[cpize::Axis::dp], mesh.extent(cpize::Axis::dp));
   const auto batch = full.slice(0, b0, b1);
   const int64_t n = full.size(1), rows = mesh.extent(cpize::Axis::cp0), columns = mesh.extent(cpize::Axis::cp1);
@@ -58,7 +58,7 @@ void expect_distribution(const Features& full, const MeshShape& shape) {
     EXPECT_EQ(shards.size(), full.size());
     for (const auto& [name, shard] : shards) {
       const auto& tensor = full.at(name);
-      EXPECT_TRUE(torch::equal(shard.local(), expected_shard(name, tensor, shape, mesh->coordinates()))) << name;
+      EXPECT_TRUE(at::equal(shard.local(), expected_shard(name, tensor, shape, mesh->coordinates()))) << name;
       EXPECT_EQ(shard.global(), tensor.sizes().vec()) << name;
       EXPECT_EQ(shard.local().scalar_type(), tensor.scalar_type()) << name;
       if (shape.size() > 1 && shard.local().numel() > 0) {

@@ -22,11 +22,11 @@ TEST(Padding, ValidPartIsKeptAndTheRestIsMasked) {
   ASSERT_EQ(padded.size(), features.size());
   for (const auto& [name, tensor] : features) {
     const FeatureSpec& spec = feature_spec(name);
-    torch::Tensor valid = padded.at(name);
+    at::Tensor valid = padded.at(name);
     for (size_t i = 0; i < spec.rank(); ++i) {
       if (spec.dimensions[i].axis == FeatureAxis::tokens) valid = valid.narrow(static_cast<int64_t>(i), 0, 11);
     }
-    EXPECT_TRUE(torch::equal(valid, tensor)) << name;
+    EXPECT_TRUE(at::equal(valid, tensor)) << name;
     EXPECT_EQ(padded.at(name).scalar_type(), tensor.scalar_type());
     EXPECT_EQ(padded.at(name).sum().item<double>(), tensor.sum().item<double>()) << name;  // every padding value is 0
   }
@@ -52,7 +52,7 @@ TEST(Collate, DifferentSizesBecomeOneMaskedBatch) {
   EXPECT_EQ(counts[0].item<float>(), 11);
   EXPECT_EQ(counts[1].item<float>(), 8);
   EXPECT_EQ(batch.at("token_bonds").sizes(), (std::vector<int64_t>{2, 11, 11, 1}));
-  EXPECT_TRUE(torch::equal(batch.at("profile")[1].narrow(0, 0, 8), b.at("profile")));
+  EXPECT_TRUE(at::equal(batch.at("profile")[1].narrow(0, 0, 8), b.at("profile")));
   EXPECT_EQ(check_features(collate({a, b}, 4), true), 12);
   Features fewer = b;
   fewer.erase("disto_center");

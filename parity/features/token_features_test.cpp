@@ -15,7 +15,7 @@ Features features_of(const std::string& path, bool coordinates = false) {
   return token_features(s, tokenise(s), coordinates);
 }
 
-std::vector<int64_t> integers(const torch::Tensor& tensor) {
+std::vector<int64_t> integers(const at::Tensor& tensor) {
   return std::vector<int64_t>(tensor.data_ptr<int64_t>(), tensor.data_ptr<int64_t>() + tensor.numel());
 }
 
@@ -25,15 +25,15 @@ TEST(TokenFeatures, Lysozyme) {
   EXPECT_EQ(f.size(), kFeatureSpecs.size() - 2);
   EXPECT_EQ(integers(f.at("res_type").argmax(1).slice(0, 0, 5)),
             (std::vector<int64_t>{13, 21, 15, 9, 3}));  // K V F G R
-  EXPECT_TRUE(torch::equal(f.at("res_type").sum(1), torch::ones({129}, torch::kInt64)));
-  EXPECT_TRUE(torch::equal(f.at("profile"), f.at("res_type").to(torch::kFloat32)));
-  EXPECT_TRUE(torch::equal(f.at("token_index"), torch::arange(129)));
-  EXPECT_TRUE(torch::equal(f.at("residue_index"), torch::arange(129)));
+  EXPECT_TRUE(at::equal(f.at("res_type").sum(1), at::ones({129}, at::kLong)));
+  EXPECT_TRUE(at::equal(f.at("profile"), f.at("res_type").to(at::kFloat)));
+  EXPECT_TRUE(at::equal(f.at("token_index"), at::arange(129)));
+  EXPECT_TRUE(at::equal(f.at("residue_index"), at::arange(129)));
   EXPECT_EQ(f.at("token_pad_mask").sum().item<float>(), 129);
   EXPECT_EQ(f.at("token_resolved_mask").sum().item<float>(), 129);
   EXPECT_EQ(f.at("token_bonds").sum().item<float>(), 0);
   for (const char* zero : {"asym_id", "entity_id", "sym_id", "mol_type", "cyclic_period", "deletion_mean"}) {
-    EXPECT_TRUE(torch::equal(f.at(zero), torch::zeros_like(f.at(zero)))) << zero;
+    EXPECT_TRUE(at::equal(f.at(zero), at::zeros_like(f.at(zero)))) << zero;
   }
 }
 
@@ -41,9 +41,9 @@ TEST(TokenFeatures, NumberingCase) {  // K16
   const Features f = features_of(case_file("k16_numbering.cif"), true);
   EXPECT_EQ(integers(f.at("residue_index")), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(integers(f.at("res_type").argmax(1)), (std::vector<int64_t>{9, 2, 2, 21, 9, 19, 2}));
-  const auto resolved = torch::tensor({1.F, 1.F, 1.F, 1.F, 1.F, 0.F, 1.F});
-  EXPECT_TRUE(torch::equal(f.at("token_resolved_mask"), resolved));
-  EXPECT_TRUE(torch::equal(f.at("token_disto_mask"), resolved));
+  const auto resolved = at::tensor({1.F, 1.F, 1.F, 1.F, 1.F, 0.F, 1.F});
+  EXPECT_TRUE(at::equal(f.at("token_resolved_mask"), resolved));
+  EXPECT_TRUE(at::equal(f.at("token_disto_mask"), resolved));
   EXPECT_EQ(f.at("token_pad_mask").sum().item<float>(), 7);
   const auto centre = f.at("disto_center").accessor<float, 2>();
   EXPECT_FLOAT_EQ(centre[0][0], 1.460F);  // CA of glycine
@@ -61,7 +61,7 @@ TEST(TokenFeatures, MixedComplex) {
   EXPECT_EQ((mol == 3).sum().item<int64_t>(), 11);
   const std::vector<int64_t> sizes = {16, 11, 5, 335, 9, 1, 1};
   for (int64_t c = 0; c < 7; ++c) EXPECT_EQ((asym == c).sum().item<int64_t>(), sizes[static_cast<size_t>(c)]) << c;
-  EXPECT_TRUE(torch::equal(asym, std::get<0>(asym.sort())));
+  EXPECT_TRUE(at::equal(asym, std::get<0>(asym.sort())));
   EXPECT_EQ(entity[376].item<int64_t>(), 5);
   EXPECT_EQ(entity[377].item<int64_t>(), 5);
   EXPECT_EQ(sym[376].item<int64_t>(), 0);
@@ -69,7 +69,7 @@ TEST(TokenFeatures, MixedComplex) {
   EXPECT_EQ(f.at("token_resolved_mask").sum().item<float>(), 369);
   EXPECT_EQ(f.at("token_resolved_mask").slice(0, 32, 41).sum().item<float>(), 0);  // protein residues 1 to 9
   EXPECT_EQ(f.at("token_bonds").sum().item<float>(), 16);
-  EXPECT_TRUE(torch::equal(f.at("token_bonds"), f.at("token_bonds").transpose(0, 1)));
+  EXPECT_TRUE(at::equal(f.at("token_bonds"), f.at("token_bonds").transpose(0, 1)));
   EXPECT_EQ(f.at("token_bonds").squeeze(-1).diagonal().sum().item<float>(), 0);
   EXPECT_EQ(integers(f.at("res_type").argmax(1).slice(0, 0, 4)), (std::vector<int64_t>{30, 30, 29, 28}));  // C C G A
   EXPECT_EQ(integers(f.at("residue_index").slice(0, 367, 378)), std::vector<int64_t>(11, 0));
@@ -100,19 +100,19 @@ std::string contract_error(const Features& features, bool batched = false) {
 
 TEST(TokenFeatures, CheckIsStrict) {
   const Features good = features_of(case_file("k16_numbering.cif"));
-  const auto with = [&](const std::string& name, const torch::Tensor& tensor) {
+  const auto with = [&](const std::string& name, const at::Tensor& tensor) {
     Features changed = good;
     changed[name] = tensor;
     return contract_error(changed);
   };
   expect_parts(with("res_typ", good.at("res_type")), {"'res_typ'", "did you mean 'res_type'"});
-  expect_parts(with("asym_id", good.at("asym_id").to(torch::kInt32)), {"asym_id", "Int", "expected int64"});
-  expect_parts(with("asym_id", torch::zeros({8}, torch::kInt64)), {"7"});
-  expect_parts(with("profile", torch::zeros({7, 32})), {"profile", "[7, 32]", "33"});
-  expect_parts(with("token_bonds", torch::zeros({7, 7})), {"token_bonds", "[N, N, 1]"});
-  expect_parts(with("token_bonds", torch::zeros({7, 6, 1})), {"token_bonds", "[7, 6, 1]", "7"});
-  expect_parts(with("token_pad_mask", torch::full({7}, 0.5F)), {"token_pad_mask", "0 and 1"});
-  expect_parts(with("profile", torch::Tensor()), {"profile", "undefined"});
+  expect_parts(with("asym_id", good.at("asym_id").to(at::kInt32)), {"asym_id", "Int", "expected int64"});
+  expect_parts(with("asym_id", at::zeros({8}, at::kLong)), {"7"});
+  expect_parts(with("profile", at::zeros({7, 32})), {"profile", "[7, 32]", "33"});
+  expect_parts(with("token_bonds", at::zeros({7, 7})), {"token_bonds", "[N, N, 1]"});
+  expect_parts(with("token_bonds", at::zeros({7, 6, 1})), {"token_bonds", "[7, 6, 1]", "7"});
+  expect_parts(with("token_pad_mask", at::full({7}, 0.5F)), {"token_pad_mask", "0 and 1"});
+  expect_parts(with("profile", at::Tensor()), {"profile", "undefined"});
   Features missing = good;
   missing.erase("sym_id");
   expect_parts(contract_error(missing), {"'sym_id' is absent"});

@@ -1,6 +1,7 @@
 // reduce_gradients and max_over.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "comm/run_ranks.hpp"
 #include "layout/max_over.hpp"

@@ -3,8 +3,9 @@
 // bit.
 #include "layout/redistribute.hpp"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <mutex>
 

@@ -1,7 +1,7 @@
 #include "parity/harness/tests/toy_block.hpp"
 
 #include <torch/nn/init.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 namespace cpize::parity {
 namespace {
