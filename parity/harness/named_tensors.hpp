@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ class Named {
       for (const auto& [key, value] : values_) known.push_back(key);
       detail::no_such_name(kind(), name, known);
     }
+    static std::mutex mutex;  // the ranks of a run look up in one object at once
+    const std::lock_guard lock(mutex);
     read_.insert(name);
     return it->second;
   }
