@@ -1,6 +1,7 @@
 #include "comm/rendezvous.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
@@ -70,6 +71,7 @@ void Rendezvous::execute(Meeting& meeting) {
   // What the executing rank allocates here belongs to no rank's peak: hide it from a MemoryMeter.
   static const auto nobody = std::make_shared<Unmetered>();
   c10::DebugInfoGuard unmetered(c10::DebugInfoKind::PROFILER_STATE, nobody);
+  at::DisableRecordFunctionGuard unprofiled;  // Kineto takes whatever is in that slot for its own state
   switch (meeting.posted[0]->kind) {
     case c10d::OpType::ALLREDUCE:
       all_reduce(meeting.posted);

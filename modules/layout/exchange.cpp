@@ -1,6 +1,7 @@
 #include "layout/exchange.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include <sstream>
 #include <utility>
@@ -66,17 +67,21 @@ ExchangeInFlight::ExchangeInFlight(at::Tensor local, const Spec& from, const Spe
   for (const auto& piece : plan_.receive)
     if (piece.peer != mesh->rank()) to_receive += receive_splits[piece.peer] = piece.at.numel();
 
-  send_ = at::empty({to_send}, local_.options());
-  std::int64_t offset = 0;
-  for (const auto& piece : plan_.send) {
-    if (piece.peer == mesh->rank()) continue;
-    const auto count = piece.at.numel();
-    send_.narrow(0, offset, count)
-        .view(permuted(piece.at.size, order_))
-        .copy_(narrow_to(local_, piece.at).permute(order_));
-    offset += count;
+  {
+    RECORD_USER_SCOPE("exchange.pack");
+    send_ = at::empty({to_send}, local_.options());
+    std::int64_t offset = 0;
+    for (const auto& piece : plan_.send) {
+      if (piece.peer == mesh->rank()) continue;
+      const auto count = piece.at.numel();
+      send_.narrow(0, offset, count)
+          .view(permuted(piece.at.size, order_))
+          .copy_(narrow_to(local_, piece.at).permute(order_));
+      offset += count;
+    }
+    receive_ = at::empty({to_receive}, local_.options());
   }
-  receive_ = at::empty({to_receive}, local_.options());
+  RECORD_USER_SCOPE("exchange.post");
   comm::CallSite site("exchange " + from.str() + " -> " + to.str() + " of " + text_of(global));
   work_ = mesh->backend().alltoall_base(receive_, send_, receive_splits, send_splits);
   mesh->traffic().count(to_send * local_.element_size());
@@ -89,10 +94,14 @@ at::Tensor ExchangeInFlight::finish() {
     const bool in_order = local_.permute(order_).is_contiguous() || from_.memory_order == to_.memory_order;
     return in_order ? local_ : local_.permute(order_).contiguous().permute(back);
   }
-  work_->wait();
+  {
+    RECORD_USER_SCOPE("exchange.wait");
+    work_->wait();
+  }
   work_.reset();
   send_.reset();
 
+  RECORD_USER_SCOPE("exchange.unpack");
   const Shape stored = permuted(plan_.to.size, order_);
   at::Tensor out =
       (plan_.needs_zero ? at::zeros(stored, local_.options()) : at::empty(stored, local_.options())).permute(back);

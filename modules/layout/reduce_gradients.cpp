@@ -1,6 +1,7 @@
 #include "layout/reduce_gradients.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include <map>
 
@@ -23,6 +24,7 @@ void reduce_gradients(const std::vector<at::Tensor>& parameters, const DeviceMes
       offset += p.numel();
     }
     if (mesh.size() > 1) {
+      RECORD_USER_SCOPE("reduce_gradients.all_reduce");
       comm::CallSite site("reduce_gradients");
       std::vector<at::Tensor> tensors{flat};
       mesh.backend().allreduce(tensors)->wait();
