@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdlib>
+
 #include "error/error.hpp"
 #include "map/scope.hpp"
 
@@ -52,27 +54,40 @@ void check_sizes(const std::map<std::string, MappedAxis>& axes) {
     }
 }
 
-/// How one dimension depends on the axes: "N", "2 N", "N + 3", "B N" (flattened) or its number.
+/// The power of an axis that a dimension is proportional to: 1 for N, 2 for flattened pairs; 0 if it is none up to 3.
+int power_of(const MappedAxis& axis, std::int64_t base, std::int64_t now) {
+  std::int64_t b = 1, g = 1;
+  for (int power = 1; power <= 3; ++power) {
+    b *= axis.base;
+    g *= axis.grown;
+    if (base * g == now * b) return power;
+  }
+  return 0;
+}
+
+/// How one dimension depends on the axes: "N", "2 N", "N + 3", "B N N" (flattened) or its number.
 std::string dimension_text(std::int64_t base, const std::map<std::string, std::int64_t>& grown,
                            const std::map<std::string, MappedAxis>& axes) {
-  std::string axis_part;
-  std::int64_t rest = base;
+  std::string text;
+  std::int64_t factor = base;
+  const auto append = [&](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
   for (const auto& [name, axis] : axes) {
     const std::int64_t now = grown.at(name);
     if (now == base) continue;
-    const bool proportional = base * axis.grown == now * axis.base;
-    if (proportional && rest % axis.base == 0) {
-      axis_part += (axis_part.empty() ? "" : " ") + name;
-      rest /= axis.base;
+    if (const int power = power_of(axis, base, now)) {
+      for (int i = 0; i < power; ++i) {
+        append(name);
+        factor /= axis.base;
+      }
     } else {  // linear with an offset, the only other form that a size takes in practice
-      const std::int64_t slope = (now - base) / (axis.grown - axis.base);
-      axis_part += (axis_part.empty() ? "" : " ") + (slope == 1 ? "" : std::to_string(slope) + " ") + name + " + " +
-                   std::to_string(base - slope * axis.base);
-      rest = 1;
+      const std::int64_t slope = (now - base) / (axis.grown - axis.base), offset = base - slope * axis.base;
+      append((slope == 1 ? "" : std::to_string(slope) + " ") + name + (offset < 0 ? " - " : " + ") +
+             std::to_string(std::abs(offset)));
+      factor = 1;
     }
   }
-  if (axis_part.empty()) return std::to_string(base);
-  return rest == 1 ? axis_part : std::to_string(rest) + " " + axis_part;
+  if (text.empty()) return std::to_string(base);
+  return factor == 1 ? text : std::to_string(factor) + " " + text;
 }
 
 }  // namespace

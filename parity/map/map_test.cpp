@@ -26,6 +26,21 @@ TEST(Map, FindsHowDimensionsScale) {
   }
 }
 
+TEST(Map, TellsFlattenedPairsFromOffsets) {
+  auto factory = [](const map::AxisSizes& n) {
+    const auto tokens = n.at("N");
+    return map::MappedModel{{{"flat", at::ones({2 * tokens * tokens})},
+                             {"padded", at::ones({tokens + 3})},
+                             {"fewer", at::ones({tokens - 1})}},
+                            {},
+                            [](const map::InstrumentedFeatures& f) { f("flat") + 1; }};
+  };
+  const auto m = map::map_model(factory, {{"N", {4, 9}}});
+  EXPECT_EQ(m.features.at("flat").shape, (map::AxisShape{"2 N N"}));
+  EXPECT_EQ(m.features.at("padded").shape, (map::AxisShape{"N + 3"}));
+  EXPECT_EQ(m.features.at("fewer").shape, (map::AxisShape{"N - 1"}));
+}
+
 TEST(Map, FindsWhoReadsAndUsesWhat) {
   const auto m = slice_map();
   EXPECT_EQ(m.features.at("asym_id").readers, (std::set<std::string>{"rel_pos"}));
