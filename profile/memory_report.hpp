@@ -1,0 +1,30 @@
+// docs/mem_report.md: who holds memory at the peak of a step, against the budget, beside serial, and how it scales.
+#pragma once
+#include "profile/memory_profile.hpp"
+
+namespace cpize::profile {
+
+/// A mesh (serial: none) and a size, measured.
+struct MeasuredMemory {
+  SliceSize size;
+  std::optional<MeshShape> mesh;
+  MemoryProfile profile;
+
+  std::string title() const;
+};
+
+/// Growth of the peak, from four runs: sizes N and 2 N on one rank and on the mesh.
+struct MemoryScaling {
+  std::int64_t tokens = 0;
+  MeshShape mesh;
+  double one_small = 0, one_large = 0, mesh_small = 0, mesh_large = 0;  // peak bytes
+
+  /// Peak ~ N^x on the mesh; 2 where memory is that of pairs.
+  double exponent_in_n() const;
+  /// Peak on one rank over (Q times peak on the mesh), inverted: 1 is perfect, Q is no saving at all.
+  double excess_over_q() const;
+};
+
+std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::vector<MemoryScaling>& scaling);
+
+}  // namespace cpize::profile
