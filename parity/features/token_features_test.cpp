@@ -106,7 +106,7 @@ TEST(TokenFeatures, CheckIsStrict) {
     return contract_error(changed);
   };
   expect_parts(with("res_typ", good.at("res_type")), {"'res_typ'", "did you mean 'res_type'"});
-  expect_parts(with("asym_id", good.at("asym_id").to(at::kInt32)), {"asym_id", "Int", "expected int64"});
+  expect_parts(with("asym_id", good.at("asym_id").to(at::kInt)), {"asym_id", "Int", "expected int64"});
   expect_parts(with("asym_id", at::zeros({8}, at::kLong)), {"7"});
   expect_parts(with("profile", at::zeros({7, 32})), {"profile", "[7, 32]", "33"});
   expect_parts(with("token_bonds", at::zeros({7, 7})), {"token_bonds", "[N, N, 1]"});

@@ -20,9 +20,12 @@ TEST(Map, FindsHowDimensionsScale) {
   EXPECT_EQ(m.features.at("token_bonds").shape, (map::AxisShape{"B", "N", "N", "1"}));
   EXPECT_EQ(m.features.at("res_type").shape, (map::AxisShape{"B", "N", "33"}));
   for (const auto& [name, entry] : m.parameters) {
-    if (name == "z_init_1.weight") EXPECT_EQ(entry.shape, (map::AxisShape{"Z", "S"}));
-    if (name == "pairformer_module.layers.0.transition_z.fc1.weight")
+    if (name == "z_init_1.weight") {
+      EXPECT_EQ(entry.shape, (map::AxisShape{"Z", "S"}));
+    }
+    if (name == "pairformer_module.layers.0.transition_z.fc1.weight") {
       EXPECT_EQ(entry.shape, (map::AxisShape{"4 Z", "Z"}));
+    }
   }
 }
 
