@@ -23,7 +23,8 @@ Measurement measure(const Request& request) {
     Cell& cell = m.cell(name);
     cell.fact("repeat_bit_identical", fact_unless(poison_changes(block, serial, mesh)));
     const Tensors poisoned = make_inputs(block, serial.run, Padding::poison);
-    const PortRun let_in = run_port(block, serial, mesh, poisoned, serial.output_gradients, {.ignore_mask = true});
+    const PortRun let_in = run_port(block, serial, mesh, poisoned, serial.output_gradients,
+                                    Spoil{.drop_parameter = {}, .ignore_mask = true});
     const bool seen = let_in.results.outputs["z"].isnan().any().item<bool>();
     cell.fact("negative_control_caught", fact_unless(seen ? "" : "padding that was let in changed nothing"));
     cell.counter("padded_tokens", static_cast<double>(serial.run.sizes["N"] - serial.run.valid_tokens));

@@ -13,6 +13,7 @@
 #include "guard.hpp"
 #include "locks.hpp"
 #include "measure.hpp"
+#include "state.hpp"
 #include "text.hpp"
 
 namespace cpize::tool {
@@ -32,19 +33,8 @@ int red(const std::string& id, const std::string& why, const fs::path& log = {})
   return kFailed;
 }
 
-std::string worst_of(const Verdict& v) {
-  const Worst* worst = nullptr;
-  const auto ratio = [](const Worst& w) { return w.tolerance > 0 ? w.difference / w.tolerance : 0.0; };
-  for (const auto& [name, c] : v.cells) {
-    if (c.judgement.worst && (!worst || ratio(*c.judgement.worst) > ratio(*worst))) worst = &*c.judgement.worst;
-  }
-  return worst ? fmt::format(", worst difference {:.2g} of {:.2g} allowed", worst->difference, worst->tolerance) : "";
-}
-
 int green(Tree& tree, const std::string& id, const std::string& how) {
-  const Verdict& v = tree.own(id);
-  say(fmt::format("{}: green, {} ({} cell{}{}, key {})", id, how, v.cells.size(), v.cells.size() == 1 ? "" : "s",
-                  worst_of(v), tree.keys().of(id).id.substr(0, 12)));
+  say(fmt::format("{}: green, {} ({}, key {})", id, how, proof_of(tree.own(id)), tree.keys().of(id).id.substr(0, 12)));
   return kDone;
 }
 

@@ -57,12 +57,13 @@ int show_status(Tree& tree) {
     fmt::print("the plan is older than {}: configure first\n", input);
   }
   std::map<std::string, int> count;
-  fmt::print("rank wave phase {:<{}}  {:<12} why\n", "task", w, "state");
+  fmt::print("rank wave phase {:<{}}  {:<12} proof, or why not\n", "task", w, "state");
   for (const Task* t : plan.ranked(true)) {
     const State s = state_of(tree, *t);
     ++count[s.name];
+    const std::string why = s.name == "done" ? proof_of(tree.own(t->id)) : s.why;
     fmt::print("{:>4} {:>4} {:>5} {:<{}}  {}\n", t->rank, t->wave, t->phase, t->id, w,
-               s.why.empty() ? s.name : fmt::format("{:<12} {}", s.name, s.why));
+               why.empty() ? s.name : fmt::format("{:<12} {}", s.name, why));
   }
   std::string summary;
   for (const char* name : {"done", "in_flight", "dirty", "todo", "blocked", "out-of-scope"}) {

@@ -27,4 +27,17 @@ State state_of(Tree& tree, const Task& t) {
   return {"done", ""};
 }
 
+std::string proof_of(const Verdict& verdict) {
+  const Worst* worst = nullptr;
+  const auto ratio = [](const Worst& w) { return w.tolerance > 0 ? w.difference / w.tolerance : 0.0; };
+  for (const auto& [name, c] : verdict.cells) {
+    if (c.judgement.worst && (!worst || ratio(*c.judgement.worst) > ratio(*worst))) worst = &*c.judgement.worst;
+  }
+  std::string text = fmt::format("{} cell{}", verdict.cells.size(), verdict.cells.size() == 1 ? "" : "s");
+  if (worst && worst->tolerance == 0) text += ", equal bit for bit";
+  if (worst && worst->tolerance > 0)
+    text += fmt::format(", worst difference {:.1e} of {:.1e} allowed", worst->difference, worst->tolerance);
+  return text;
+}
+
 }  // namespace cpize::tool
