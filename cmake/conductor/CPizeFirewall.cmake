@@ -1,5 +1,5 @@
 # Build targets: an umbrella for each phase, and the firewall that keeps phases 6 and 7 unbuilt while correctness is red.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 macro(_cpize_make_targets)
   _cpize_make_phase_targets()

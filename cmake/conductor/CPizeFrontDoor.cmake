@@ -1,5 +1,5 @@
 # CPIZE_ARGUMENTS: one line, in any order, says what is ported, on which mesh, with which data and how.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 set(CPIZE_ARGUMENTS "" CACHE STRING "what to port and how, e.g. training trunk dp:1 cp:(2,2) --random")
 set(CPIZE_BACKEND "threads" CACHE STRING "what ranks are: threads, mpi, nccl")

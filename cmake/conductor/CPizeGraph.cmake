@@ -1,5 +1,5 @@
 # The graph of the whole plan: what only all declarations together can show to be wrong.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # Sets in the caller: `ids`, `gates` (the tasks of phases 0 and 1: map, infra, serial lock), `<attribute>_<id>` for every attribute, and WANTED_<id>:
 # whether the scope token (inference, training, all) wants the task; the focus is another matter.

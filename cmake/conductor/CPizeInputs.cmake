@@ -1,5 +1,5 @@
 # Which files of the project the plan was read from: if one of them changes, the plan is older than its CMakeLists.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # CMake 3.25 does not tell which files it read, so they are followed as it follows them: the CMakeLists.txt of every directory, what
 # they include() (found like include() finds it), files that declared a task, and CMAKE_CONFIGURE_DEPENDS.

@@ -1,5 +1,5 @@
 # Where a task was declared, which name was meant, and how an error is raised.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # Ends the configure. Each argument is one line; a leading space keeps CMake from re-wrapping it.
 function(_cpize_fail headline)

@@ -1,5 +1,5 @@
 # Which tasks are in scope, in which wave each runs, and the total order of all. `cpize plan --verify` computes it again.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # Sets IN_<id> (in scope) and SEED_<id> (named by the focus), and checks the focus words.
 macro(_cpize_choose_scope)

@@ -1,5 +1,5 @@
 # Fixtures of each test, and what they cost: `ctest -j1` starts by walking every path of the test graph, without remembering any.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # Sets FIXTURES_<id>: the fewest requirements that still imply every edge. A task with a producer of phase 2 or later gets the map
 # and infra gates through it; one of phase 6 or 7 gets everything earlier through its barrier.

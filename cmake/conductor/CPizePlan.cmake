@@ -1,5 +1,5 @@
 # cpize_begin_plan() and cpize_end_plan(): a plan is open between them; tasks are declared there, from any directory.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # cpize_begin_plan(<name> [SERIAL_TREE <dir>] [SERIAL_LOCK <file>])
 # A macro, because enable_testing() counts only in the directory that ctest reads: the top one.

@@ -1,5 +1,5 @@
 # The plan file: what the cpize tool knows of the plan. docs/conductor.md describes the schema.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 set(CPIZE_EVIDENCE_DIR "${CMAKE_BINARY_DIR}/cpize-evidence" CACHE PATH "the evidence store")
 

@@ -1,5 +1,5 @@
 # Short forms of cpize_task(), one for each kind of task; each only sets the phase and the usual subsystem.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # Phase 0: what the model computes. FACTORY names the target that composes it; its sources count for the key.
 function(cpize_map_model id)

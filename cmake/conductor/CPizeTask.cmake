@@ -1,5 +1,5 @@
 # cpize_task(): one declaration, checked where it stands. What only the whole plan can show is checked by cpize_end_plan().
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 set(_CPIZE_VALUES PHASE SUBSYSTEM SCOPE DELEGATE KIND ROLE EFFORT WORLD_SIZE GPUS ARTIFACT TARGET FACTORY TIMEOUT)
 set(_CPIZE_LISTS DEPENDS CITES SOURCES INPUTS CASE RISK PARITY PROPERTY PROFILE BENCH CHECK)

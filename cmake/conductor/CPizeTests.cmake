@@ -1,5 +1,5 @@
 # CTest's view of the plan: one test a task, which is also the setup of the fixture that its consumers require.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 set(CPIZE_TEST_MARGIN 1800 CACHE STRING "seconds that CTest's TIMEOUT allows a task's test beyond the task's own: builds, waiting for locks")
 mark_as_advanced(CPIZE_TEST_MARGIN)

@@ -1,5 +1,5 @@
 # Units: the project targets whose sources and headers make up a task's key, found through what its targets link.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 # Sets UNITS_<id> (JSON), FOREIGN_<id> (tasks whose libraries this one links) and BEHIND_<id> (targets behind it).
 # Undeclared links are errors: the task's key would not see a change of what it links.
