@@ -18,11 +18,6 @@ namespace {
 using parity::Measurement;
 using parity::Request;
 
-std::int64_t size_or(const Request& request, const std::string& name, std::int64_t standard) {
-  const auto at = request.sizes.find(name);
-  return at == request.sizes.end() ? standard : at->second;
-}
-
 /// Keeps the lines instead of printing them.
 class Collector : public benchmark::BenchmarkReporter {
  public:
@@ -82,11 +77,11 @@ std::string doubt(const ScaleResult& serial, const ScaleResult& port, const Coll
 }
 
 Measurement measure(const Request& request) {
-  const std::int64_t budget = size_or(request, "MiB", 64) * 1048576, largest = size_or(request, "N", 128);
+  const std::int64_t budget = request.size_or("MiB", 64) * 1048576, largest = request.size_or("N", 128);
   Measurement m("bench");
   parity::describe_environment(m);
   std::vector<ScaleResult> results;
-  SuiteOptions suite{{size_or(request, "N", 128) / 2}, {std::nullopt}, {at::kDouble}, size_or(request, "C", 64), 2};
+  SuiteOptions suite{{request.size_or("N", 128) / 2}, {std::nullopt}, {at::kDouble}, request.size_or("C", 64), 2};
   std::vector<std::pair<std::string, MeshShape>> cells;
   for (const auto& name : request.cells) {
     const auto cell_name = parity::CellName::parse(name);

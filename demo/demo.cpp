@@ -12,8 +12,7 @@
 #include "parity/harness/compare.hpp"
 #include "parity/harness/cost.hpp"
 #include "parity/harness/execute.hpp"
-#include "parity/trunk/triangle_costs.hpp"
-#include "serial/triangle_multiplication.hpp"
+#include "parity/trunk/triangle_case.hpp"
 #include "trunk/tri_mul_out.hpp"
 
 using namespace cpize;
@@ -22,28 +21,6 @@ using namespace cpize::parity;
 namespace {
 
 constexpr double kMiB = 1 << 20;
-
-/// The triangle multiplication alone, at the size of the protein, for its costs.
-BlockCase triangle(std::int64_t tokens, std::int64_t channels) {
-  return triangle_costs(BlockCase("tri_mul_out")
-                            .input<Pair>("z", {"B", "N", "N", "C"})
-                            .masked_by("mask")
-                            .mask<Pair>("mask", {"B", "N", "N"})
-                            .output("z", {"B", "N", "N", "C"})
-                            .serial(
-                                [](const Sizes& s) {
-                                  return serial::TriangleMultiplication(s["C"], serial::TriangleDirection::outgoing);
-                                },
-                                [](auto& block, const Tensors& in) {
-                                  return Tensors{{"z", block(in["z"], in["mask"])}};
-                                })
-                            .port([](const Sizes& s) { return trunk::TriMulOut(s["C"]); },
-                                  [](auto& block, const ShardedTensors& in) {
-                                    return ShardedTensors{{"z", block(in.get<Pair>("z"), in.get<Pair>("mask"))}};
-                                  })
-                            .contraction({"N", "C", "C"}))
-      .cost_size({{"N", tokens}, {"C", channels}});
-}
 
 double counter(const Cell& cell, const std::string& name) {
   for (const auto& c : cell.counters())
@@ -90,7 +67,8 @@ int run(const MeshShape& mesh) {
   equal &= show_differences(differences, "gradient ", "{} parameter gradients");
 
   Cell block_cost, slice_cost;
-  measure_cost(triangle(tokens, channels), mesh, block_cost);
+  BlockCase triangle = triangle_case<trunk::TriMulOut>("tri_mul_out", serial::TriangleDirection::outgoing);
+  measure_cost(triangle.cost_size({{"N", tokens}, {"C", channels}}), mesh, block_cost);
   BlockCase whole = lysozyme_slice();
   measure_cost(whole.cost_size({{"N", tokens}}), mesh, slice_cost);
 

@@ -16,11 +16,6 @@ namespace {
 using parity::Measurement;
 using parity::Request;
 
-std::int64_t size_or(const Request& request, const std::string& name, std::int64_t standard) {
-  const auto at = request.sizes.find(name);
-  return at == request.sizes.end() ? standard : at->second;
-}
-
 /// A trace beside the artifact; none for a run by hand.
 std::string trace_path(const Request& request, const std::string& mesh) {
   if (request.artifact.empty()) return "";
@@ -51,7 +46,7 @@ Measurement measure(const Request& request) {
     const auto cell_name = parity::CellName::parse(name);
     cell_name.require_threads_fp64_cpu();
     const MeshShape mesh = MeshShape::parse(cell_name.mesh);
-    const SliceSize size{mesh.extent(Axis::dp), size_or(request, "N", 96), size_or(request, "C", 64)};
+    const SliceSize size{mesh.extent(Axis::dp), request.size_or("N", 96), request.size_or("C", 64)};
     const SliceProblem problem = make_slice_problem(size);
     runs.push_back({size, mesh, profile_port_compute(problem, mesh, trace_path(request, mesh.str()))});
     const ComputeProfile port = runs.back().profile;

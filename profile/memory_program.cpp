@@ -11,11 +11,6 @@ namespace {
 using parity::Measurement;
 using parity::Request;
 
-std::int64_t size_or(const Request& request, const std::string& name, std::int64_t standard) {
-  const auto at = request.sizes.find(name);
-  return at == request.sizes.end() ? standard : at->second;
-}
-
 MemoryScaling measure_scaling(const SliceSize& size, const MeshShape& mesh) {
   MemoryScaling scaling{size.tokens, mesh};
   for (const bool large : {false, true}) {
@@ -38,7 +33,7 @@ Measurement measure(const Request& request) {
     const auto cell_name = parity::CellName::parse(name);
     cell_name.require_threads_fp64_cpu();
     const MeshShape mesh = MeshShape::parse(cell_name.mesh);
-    SliceSize size{mesh.extent(Axis::dp), size_or(request, "N", 96), size_or(request, "C", 64)};
+    SliceSize size{mesh.extent(Axis::dp), request.size_or("N", 96), request.size_or("C", 64)};
     parity::Cell& cell = m.cell(name);
 
     const SliceProblem problem = make_slice_problem(size);

@@ -32,6 +32,12 @@ struct Request {
   std::vector<std::string> arguments;         // what is neither --mesh nor --size, in order
   bool by_hand = true;
 
+  /// The size given by hand, else `standard`.
+  std::int64_t size_or(const std::string& name, std::int64_t standard) const {
+    const auto at = sizes.find(name);
+    return at == sizes.end() ? standard : at->second;
+  }
+
   /// `--mesh 1x2x3` (repeatable) and `--size N=7,C=8` are for people: a ConfigError where the tool asks.
   static Request read(int argc, char** argv);
 };

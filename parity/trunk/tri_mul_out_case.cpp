@@ -1,32 +1,13 @@
 // Parity of the outgoing triangle multiplication.
-#include "trunk/tri_mul_out.hpp"
-
 #include "parity/harness/block_parity.hpp"
-#include "parity/trunk/triangle_costs.hpp"
-#include "serial/triangle_multiplication.hpp"
+#include "parity/trunk/triangle_case.hpp"
+#include "trunk/tri_mul_out.hpp"
 
 using namespace cpize;
 using namespace cpize::parity;
 
 static BlockCase tri_mul_out() {
-  return triangle_costs(BlockCase("tri_mul_out")
-                            .input<Pair>("z", {"B", "N", "N", "C"})
-                            .masked_by("mask")
-                            .mask<Pair>("mask", {"B", "N", "N"})
-                            .output("y", {"B", "N", "N", "C"})
-                            .masked_by("mask")
-                            .serial(
-                                [](const Sizes& s) {
-                                  return serial::TriangleMultiplication(s["C"], serial::TriangleDirection::outgoing);
-                                },
-                                [](auto& block, const Tensors& in) {
-                                  return Tensors{{"y", block(in["z"], in["mask"])}};
-                                })
-                            .port([](const Sizes& s) { return trunk::TriMulOut(s["C"]); },
-                                  [](auto& block, const ShardedTensors& in) {
-                                    return ShardedTensors{{"y", block(in.get<Pair>("z"), in.get<Pair>("mask"))}};
-                                  })
-                            .contraction({"C", "N", "C"}));
+  return triangle_case<trunk::TriMulOut>("tri_mul_out", serial::TriangleDirection::outgoing);
 }
 
 CPIZE_PARITY_MAIN(tri_mul_out)

@@ -1,9 +1,10 @@
-// What a triangle multiplication may cost, for the cases of both directions.
+// The parity case of a triangle multiplication, for both directions (and for the demo, at another size).
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "parity/harness/block_case.hpp"
+#include "serial/triangle_multiplication.hpp"
 
 namespace cpize::parity {
 
@@ -18,10 +19,26 @@ inline double triangle_bytes(const CostPoint& p, double out, double back) {
   return most;
 }
 
-/// The size where costs are measured, and the bounds of the port's header: sent 3 b (Q-1)/Q each way, peaks 5 b and 8
-/// b, 3 b saved (a rank with c channels saves 2 c Q / C + 1).
-inline BlockCase triangle_costs(BlockCase block) {
-  return block.size("C", 20)
+/// `Port` is the port's module holder. Costs at N = 96, C = 128, with the bounds of the port's header: sent 3 b (Q-1)/Q
+/// each way, peaks 5 b and 8 b, 3 b saved (a rank with c channels saves 2 c Q / C + 1).
+template <class Port>
+BlockCase triangle_case(const std::string& name, serial::TriangleDirection direction) {
+  return BlockCase(name)
+      .input<Pair>("z", {"B", "N", "N", "C"})
+      .masked_by("mask")
+      .mask<Pair>("mask", {"B", "N", "N"})
+      .output("y", {"B", "N", "N", "C"})
+      .masked_by("mask")
+      .serial([direction](const Sizes& s) { return serial::TriangleMultiplication(s["C"], direction); },
+              [](auto& block, const Tensors& in) {
+                return Tensors{{"y", block(in["z"], in["mask"])}};
+              })
+      .port([](const Sizes& s) { return Port(s["C"]); },
+            [](auto& block, const ShardedTensors& in) {
+              return ShardedTensors{{"y", block(in.get<Pair>("z"), in.get<Pair>("mask"))}};
+            })
+      .contraction({"C", "N", "C"})
+      .size("C", 20)
       .cost_size({{"N", 96}, {"C", 128}})
       .bound("sent_bytes.forward", [](const CostPoint& p) { return triangle_bytes(p, 2, 1); })
       .bound("sent_bytes.backward", [](const CostPoint& p) { return triangle_bytes(p, 1, 2); })
