@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "error/error.hpp"
@@ -137,9 +138,15 @@ ModelMap map_model(const ModelFactory& factory, const std::map<std::string, Mapp
       if (facts.parameters.contains(name)) entry.users.insert(path);
     map.parameters.emplace_back(name, std::move(entry));
   }
-  for (const auto& path : base.scope_order) {
-    const ScopeFacts& facts = base.facts.at(path);
-    ScopeEntry entry{path, facts.operations, facts.parameters, {}, axis_shape("scope " + path)};
+  std::vector<std::string> order = base.scope_order;
+  for (const auto& [feature, readers] : base.readers)  // scopes that only read features ran no operation
+    for (const auto& path : readers)
+      if (std::find(order.begin(), order.end(), path) == order.end()) order.push_back(path);
+  for (const auto& path : order) {
+    const auto ran = base.facts.find(path);
+    const ScopeFacts facts = ran == base.facts.end() ? ScopeFacts{} : ran->second;
+    ScopeEntry entry{path, facts.operations, facts.parameters, {}, {}};
+    if (ran != base.facts.end()) entry.largest_tensor = axis_shape("scope " + path);
     for (const auto& [feature, readers] : base.readers)
       if (readers.contains(path)) entry.features.insert(feature);
     map.scopes.push_back(std::move(entry));

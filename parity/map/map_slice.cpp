@@ -35,7 +35,7 @@ Measurement measure(const Request& request) {
   std::string missing_scopes;
   std::set<std::string> scopes;
   for (const auto& scope : model.scopes) scopes.insert(scope.path);
-  for (const char* expected : {"input_embedder", "pair_init", "tri_mul_out", "tri_mul_in", "transition_z"})
+  for (const char* expected : {"input_embedder", "rel_pos", "pair_init", "tri_mul_out", "tri_mul_in", "transition_z"})
     if (!scopes.contains(expected) || text.find(std::string("`") + expected + "`") == std::string::npos)
       missing_scopes += std::string(" ") + expected;
 

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "error/error.hpp"
 #include "map/report.hpp"
 #include "map/scope.hpp"
@@ -49,6 +51,8 @@ TEST(Map, FindsWhoReadsAndUsesWhat) {
   EXPECT_EQ(m.features.at("asym_id").readers, (std::set<std::string>{"rel_pos"}));
   EXPECT_EQ(m.features.at("profile").readers, (std::set<std::string>{"input_embedder"}));
   EXPECT_TRUE(m.features.at("mol_type").readers.empty());
+  EXPECT_EQ(std::count_if(m.scopes.begin(), m.scopes.end(), [](const auto& s) { return s.path == "rel_pos"; }), 1)
+      << "a scope that only reads features is a scope, too";
   int in_outgoing = 0;
   for (const auto& [name, entry] : m.parameters) {
     EXPECT_EQ(entry.users.size(), 1u) << name;
