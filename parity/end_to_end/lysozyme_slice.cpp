@@ -4,9 +4,7 @@
 
 #include "features/read_structure.hpp"
 #include "features/token_features.hpp"
-#include "parity/trunk/slice_features.hpp"
-#include "serial/pair_slice.hpp"
-#include "trunk/pair_slice.hpp"
+#include "parity/trunk/pair_slice_block.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -48,31 +46,7 @@ BlockCase lysozyme_slice(std::int64_t token_s, std::int64_t token_z) {
   block.feature<Pair>("token_bonds", {"B", "N", "N", "1"})
       .values(real_values("token_bonds", 2))
       .masked_by("token_pad_mask");
-  return block.output("z", {"B", "N", "N", "C"})
-      .masked_by("token_pad_mask")
-      .padding_is_nan()
-      .size("C", token_z)
-      .size("token_s", token_s)
-      .zero_gradient({"token_bonds.weight"})
-      .serial(
-          [](const Sizes& s) {
-            return serial::PairSlice(serial::PairSliceOptions{.token_s = s["token_s"], .rel_pos = {.token_z = s["C"]}});
-          },
-          [](auto& slice, const Tensors& in) {
-            return Tensors{{"z", slice(serial::PairSliceFeatures::from(source_of(in)))}};
-          })
-      .port(
-          [](const Sizes& s) {
-            return trunk::PairSlice(trunk::PairSliceOptions{.token_s = s["token_s"], .rel_pos = {.token_z = s["C"]}});
-          },
-          [](auto& slice, const ShardedTensors& in) {
-            return ShardedTensors{
-                {"z", slice(trunk::PairSliceFeatures{input_of(in), position_of(in), in.get<Pair>("token_bonds"),
-                                                     in.get<Single>("token_pad_mask")})}};
-          })
-      // Embedder; projections and columns; twice norm, projection, triangles, norm, projection; the transition.
-      .contraction(
-          {"67", "token_s", "8", "C", "C", "N", "C", "C", "C", "C", "N", "C", "C", "C", "C", "C", "C", "C", "C"});
+  return as_pair_slice(block).size("C", token_z).size("token_s", token_s).zero_gradient({"token_bonds.weight"});
 }
 
 Run lysozyme_run(const BlockCase& block, const MeshShape& mesh, std::int64_t padding) {

@@ -1,12 +1,9 @@
 #include "parity/harness/measurement.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "error/error.hpp"
+#include "parity/harness/artifact.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -74,15 +71,6 @@ std::string Measurement::json() const {
   return all.dump(1) + "\n";
 }
 
-void Measurement::write(const std::string& path) const {
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  {
-    std::ofstream out(temporary);
-    out << json();
-    out.flush();
-    if (!out) throw InputError(temporary, "cannot be written");
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) throw InputError(path, "cannot be replaced");
-}
+void Measurement::write(const std::string& path) const { write_text_file(path, json()); }
 
 }  // namespace cpize::parity
