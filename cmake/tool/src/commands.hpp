@@ -1,6 +1,7 @@
 // The subcommands; each returns the exit code.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "tree.hpp"
 
@@ -18,6 +19,9 @@ int write_ledger(Tree& tree);
 int reopen(Tree& tree, const std::string& what, const std::string& why);
 int check_lock(Tree& tree);
 int update_lock(Tree& tree, const std::string& why);
+int show_gpus();
+/// Becomes the command, which sees only the leased GPUs.
+int run_with_gpus(int count, std::vector<std::string> command);
 
 struct DriveOptions {
   int jobs = 0;  // 0: as many as there are processors

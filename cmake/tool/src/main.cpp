@@ -35,9 +35,9 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   std::string plan, task, why;
-  int before = 0, jobs = 0;
+  int before = 0, jobs = 0, take = 0;
   bool verify = false, update = false, quiet = false, manual = false, automatic = false;
-  std::vector<std::string> modes;
+  std::vector<std::string> modes, command;
   app.add_option("--plan", plan, "the plan file or its build directory; default: here, or build/");
   std::function<int()> action;
   const auto tree_command = [&](CLI::App* sub, std::function<int(Tree&)> f) {
@@ -87,6 +87,16 @@ int run(int argc, char** argv) {
     c->add_flag("--manual,--manual-approve", manual, "stop at each wave (later)");
     c->callback([&] { action = [&] { return drive(find_plan(plan), drive_options(modes, manual, jobs, quiet)); }; });
   }
+  c = app.add_subcommand("gpus", "the GPUs that are here, and who holds them");
+  c->add_option("--take", take, "run the command with this many neighbouring free GPUs, waiting for them")
+      ->check(CLI::PositiveNumber);
+  c->add_option("command", command, "after --");
+  c->callback([&] {
+    action = [&] {
+      if (take == 0 && !command.empty()) throw UsageError("gpus takes a command only with --take N");
+      return take > 0 ? run_with_gpus(take, command) : show_gpus();
+    };
+  });
   for (const std::string name : {"approve", "scaffold", "report"}) {
     c = app.add_subcommand(name, "not implemented yet");
     c->add_option("anything", modes);
