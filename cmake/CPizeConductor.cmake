@@ -4,7 +4,7 @@
 include_guard(DIRECTORY)
 
 foreach(_cpize_topic IN ITEMS
-    Messages FrontDoor Plan Task Sugar Graph Order Paths Inputs Units PlanFile Tests Firewall)
+    Messages FrontDoor Plan Task Sugar Graph Order Paths Inputs Units PlanFile Gpus Tests Firewall)
   include("${CMAKE_CURRENT_LIST_DIR}/conductor/CPize${_cpize_topic}.cmake")
 endforeach()
 unset(_cpize_topic)

@@ -26,6 +26,7 @@ macro(_cpize_make_tests)
       TIMEOUT ${_timeout})
   endforeach()
   _cpize_make_barrier_tests()
+  _cpize_make_gpu_groups()
   _cpize_forget_failed_tests()
 endmacro()
 

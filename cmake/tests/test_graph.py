@@ -24,6 +24,40 @@ def properties(build, config=None):
     return {test["name"]: {p["name"]: p["value"] for p in test["properties"]} for test in json.loads(output)["tests"]}
 
 
+def gpu_case(options):
+    def case():
+        """RESOURCE_GROUPS are given when ctest starts, and only where that many GPUs exist."""
+        root = scratch.fresh(options.directory / "graph gpus")
+        source, build = scratch.copy_toy(root / "the source"), root / "the build"
+        (source / "extra.cmake").write_text("cpize_task(one PHASE 1 KIND new GPUS 1 CHECK true)\ncpize_task(four PHASE 1 KIND new GPUS 4 CHECK true)\n")
+
+        def groups(gpus, **environment):
+            folder = root / f"machine{gpus}"
+            for i in range(gpus):
+                (folder / f"gpu{i}").mkdir(parents=True, exist_ok=True)
+            _, output = scratch.run(["env", "-u", "CUDA_VISIBLE_DEVICES", "-u", "SLURM_JOB_ID", f"CPIZE_GPUS_DIR={folder}",
+                                     *[f"{k}={v}" for k, v in environment.items()], "ctest", "--show-only=json-v1"], cwd=build)
+            wanted = {}
+            for test in json.loads(output)["tests"]:
+                for p in test["properties"]:
+                    if p["name"] == "RESOURCE_GROUPS":
+                        wanted[test["name"]] = sum(sum(r["slots"] for r in g["requirements"]) for g in p["value"])
+            return wanted
+
+        scratch.configure(source, build, "Ninja", options.tool)
+        check(groups(0) == {} and groups(2) == {"one": 1} and groups(8) == {"one": 1, "four": 4}, "GPUS", groups(8))
+        check(groups(8, CUDA_VISIBLE_DEVICES="3,4") == {"one": 1} and groups(8, CUDA_VISIBLE_DEVICES="") == {}, "CUDA_VISIBLE_DEVICES bounds it")
+        check(groups(8, SLURM_JOB_ID="1", SLURM_JOB_GPUS="2-5") == {"one": 1, "four": 4}, "what SLURM gave the job")
+        check(groups(8, SLURM_JOB_ID="1") == {}, "a job without GPUS")
+        status, output, results = scratch.ctest(build, "-R", "^(one|four)$", "-FA", ".", CPIZE_GPUS_DIR=str(root / "machine2"))
+        check(status == 0 and results == {"one": "Passed", "four": "Passed"}, "too few GPUs: CTest does not refuse", output)
+        scratch.configure(source, build, "Ninja", options.tool, CPIZE_BACKEND="nccl", CPIZE_ARGUMENTS="cp:(1,2)")
+        two = groups(2)
+        check(two["end_to_end"] == 2 and two["tri_mul_out"] == 2 and "end_to_end" not in groups(1), "a cell on NCCL: one GPU a rank", two)
+        return f"{len(two)} tests of an NCCL plan ask for GPUs"
+    return "GPUs as CTest's resource", case
+
+
 def generator_case(options, generator):
     def case():
         root = scratch.fresh(options.directory / f"graph {generator}")  # a path with a space, always
@@ -240,6 +274,7 @@ def main():
     cases = [generator_case(options, generator) for generator in scratch.GENERATORS]
     for function in (plan_file, languages_and_conditions, small_plans, scope_and_focus, meshes, failed_list, firewall, paths):
         cases.append((function.__name__, lambda function=function: function(options)))
+    cases.append(gpu_case(options))
     return scratch.report(cases)
 
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """GPU leases on a pretended machine: counting, neighbours, gaps, rivals, SLURM, CTest's allocation, kills."""
 import collections
-import fcntl
 import os
 import re
 import subprocess
 import sys
 import time
 
-from toytree import arguments, check, scratch, wait_until
+from toytree import Toy, arguments, check, scratch
 
 options = arguments()
 root = scratch.fresh(options.scratch)
+OCCUPY = root / "occupy.py"
 LIMITS = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CTEST_RESOURCE_GROUP_COUNT")
 
 
@@ -121,26 +121,49 @@ def gaps():
         holder.end()
 
 
-def rivals():
-    """Two processes, a hundred leases each: whoever has a GPU is the only one who has it."""
-    script = root / "occupy.py"
-    script.write_text("""
+OCCUPY.write_text("""
 import fcntl, os, sys, time
 files = [open(os.path.join(sys.argv[1], "used" + g), "a") for g in os.environ["CUDA_VISIBLE_DEVICES"].split(",")]
 for f in files:
     fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-time.sleep(0.002)
+time.sleep(float(sys.argv[2]))
 print("had", os.environ["CUDA_VISIBLE_DEVICES"])
 """)
+
+
+def rivals():
+    """Two processes, a hundred leases each: whoever has a GPU is the only one who has it."""
     loop = root / "loop.sh"
-    loop.write_text('i=0; while [ $i -lt 100 ]; do n=$((i % 2 + 1)); "$1" gpus --take $n -- "$2" -S "$3" "$4" || exit 1; i=$((i + 1)); done\n')
-    commands = [subprocess.Popen(["sh", str(loop), str(options.tool), sys.executable, str(script), str(root)], text=True,
+    loop.write_text('i=0; while [ $i -lt 100 ]; do n=$((i % 2 + 1)); "$1" gpus --take $n -- "$2" -S "$3" "$4" 0.002 || exit 1; i=$((i + 1)); done\n')
+    commands = [subprocess.Popen(["sh", str(loop), str(options.tool), sys.executable, str(OCCUPY), str(root)], text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(3)) for _ in range(2)]
     outputs = [c.communicate()[0] for c in commands]
     check(all(c.returncode == 0 for c in commands), "nobody met another on a GPU", "\n".join(o[-800:] for o in outputs))
     had = collections.Counter(re.findall(r"^had (\S+)", "".join(outputs), re.M))
     check(sum(had.values()) == 200 and len(had) > 2, "two hundred leases, spread", str(had))
     return f"{dict(sorted(had.items()))}"
+
+
+def two_build_trees():
+    """ctest of two build trees at once, -j4 each, on three GPUs: no GPU is shared, everything is green."""
+    declare = "".join(f'cpize_task(on_gpu_{i} PHASE 1 KIND new GPUS {i % 2 + 1} CHECK "{options.tool}" gpus --take {i % 2 + 1} -- '
+                      f'"{sys.executable}" -S "{OCCUPY}" "{root}" 0.05)\n' for i in range(8))
+    os.environ.update(environment(3))
+    for name in LIMITS:
+        os.environ.pop(name, None)
+    trees = [Toy(root / name, options.tool) for name in ("first tree", "second tree")]
+    for toy in trees:
+        toy.path("extra.cmake").write_text(declare)
+        toy.cmake()
+    runs = [subprocess.Popen(["ctest", "-R", "on_gpu", "-FA", ".", "-j4", "--output-on-failure"], cwd=toy.build, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for toy in trees]
+    outputs = [r.communicate()[0] for r in runs]
+    check(all(r.returncode == 0 for r in runs), "both are green", "\n".join(o[-2000:] for o in outputs))
+    held = [(t.build / f"cpize-logs/on_gpu_{i}.log").read_text() for t in trees for i in range(8)]
+    check(all("had " in text for text in held), "every task had its GPUs", "".join(held))
+    waited = sum("waiting for" in text for text in held)
+    check(waited > 0, "the trees met")
+    return f"{waited} of 16 leases waited"
 
 
 def killed():
@@ -171,4 +194,4 @@ def foreign_folder():
     check(status == 1 and "is not a folder of ours" in output, "the lock folder is checked", output)
 
 
-raise SystemExit(scratch.report([(f.__name__, f) for f in [counts, neighbours, gaps, rivals, killed, foreign_folder]]))
+raise SystemExit(scratch.report([(f.__name__, f) for f in [counts, neighbours, gaps, rivals, two_build_trees, killed, foreign_folder]]))
