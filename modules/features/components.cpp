@@ -9,6 +9,8 @@
 
 namespace cpize::features {
 
+extern const char* const components_json;  // data/components.json, compiled in (CMakeLists.txt)
+
 namespace {
 
 using Json = nlohmann::json;
@@ -83,32 +85,37 @@ int Component::heavy_atoms() const {
 }
 
 ComponentDictionary ComponentDictionary::read(const std::string& path) {
+  if (to_lower(path).ends_with(".json")) return read_json(read_text_file(path), path);
   ComponentDictionary dictionary;
   dictionary.source_ = path;
-  if (to_lower(path).ends_with(".json")) {
-    Json json;
-    try {
-      json = Json::parse(read_text_file(path));
-    } catch (const Json::exception& error) {
-      throw InputError(path, std::string("is no valid JSON: ") + error.what());
-    }
-    if (!json.is_object()) throw InputError(path, "expected one object: component code -> definition");
-    for (const auto& [code, definition] : json.items()) {
-      dictionary.add(component_of_json(code, definition, path + ", component " + code));
-    }
-  } else {
-    CifFile file = CifFile::read(path);
-    for (auto& block : file.document.blocks) add_components_of_block(file, block, dictionary);
-  }
+  CifFile file = CifFile::read(path);
+  for (auto& block : file.document.blocks) add_components_of_block(file, block, dictionary);
   if (dictionary.size() == 0)
     throw InputError(path, "holds no component (expected _chem_comp_atom tables or a JSON object)");
+  return dictionary;
+}
+
+ComponentDictionary ComponentDictionary::read_json(const std::string& text, const std::string& source) {
+  ComponentDictionary dictionary;
+  dictionary.source_ = source;
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw InputError(source, std::string("is no valid JSON: ") + error.what());
+  }
+  if (!json.is_object()) throw InputError(source, "expected one object: component code -> definition");
+  for (const auto& [code, definition] : json.items()) {
+    dictionary.add(component_of_json(code, definition, source + ", component " + code));
+  }
+  if (dictionary.size() == 0) throw InputError(source, "holds no component (expected a JSON object)");
   return dictionary;
 }
 
 const ComponentDictionary& ComponentDictionary::standard() {
   static const ComponentDictionary dictionary = [] {
     const char* chosen = std::getenv("CPIZE_COMPONENTS");
-    return read(chosen != nullptr && *chosen != '\0' ? chosen : CPIZE_COMPONENTS_FILE);
+    return chosen != nullptr && *chosen != '\0' ? read(chosen) : read_json(components_json, "the built-in components");
   }();
   return dictionary;
 }

@@ -34,9 +34,11 @@ class ComponentDictionary {
   /// [[i, j, ...]]}) or mmCIF (the wwPDB's components.cif, one block a component).
   /// @throws InputError naming file, component and field; also if the file holds no component.
   static ComponentDictionary read(const std::string& path);
+  /// The same from JSON text; `source` names it in messages.
+  static ComponentDictionary read_json(const std::string& text, const std::string& source);
 
-  /// The dictionary that comes with CPize (standard and common modified residues, ions, cofactors, sugars); the
-  /// environment variable CPIZE_COMPONENTS names another one. Read once a process.
+  /// The dictionary that comes with CPize (standard and common modified residues, ions, cofactors, sugars), compiled
+  /// in; the environment variable CPIZE_COMPONENTS names a file with another one. Read once a process.
   static const ComponentDictionary& standard();
 
   const Component* find(const std::string& code) const;  ///< nullptr if unknown
