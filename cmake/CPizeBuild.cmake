@@ -1,5 +1,6 @@
 # How CPize compiles its own code: warnings are errors, one shared precompiled header, ccache.
 include_guard(GLOBAL)
+include(CPizeConditionalSources)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -25,7 +26,9 @@ if(CPIZE_CCACHE)
 endif()
 
 add_library(cpize_compile_options INTERFACE)
-target_compile_options(cpize_compile_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Winvalid-pch -fpch-preprocess)
+target_compile_options(cpize_compile_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Winvalid-pch;-fpch-preprocess>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra;-Werror=all-warnings;-lineinfo>")
 target_include_directories(cpize_compile_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/modules")
 
 # The torch headers, compiled once (about 30 s) and reused by every torch-using target. Only what most files use: each header
@@ -37,35 +40,44 @@ target_precompile_headers(cpize_torch_pch PRIVATE
   <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/distributed/c10d/Backend.hpp> <torch/nn/module.h>
   <functional> <map> <memory> <string> <vector>)
 
-# cpize_library(<name> [NO_TORCH] SOURCES ... [LINKS ...])
+# cpize_library(<name> [NO_TORCH] SOURCES ... [LINKS ...]
+#               [CUDA_SOURCES ...] [NO_CUDA_SOURCES ...] [CUDA_LINKS ...] [MPI_SOURCES ...] [NO_MPI_SOURCES ...] [MPI_LINKS ...])
 # A static library `cpize_<name>` with the alias CPize::<name>; its headers are included as "<folder>/<header>.hpp".
+# CUDA_SOURCES (.cu or .cpp) are compiled with CPIZE_CUDA, NO_CUDA_SOURCES without; likewise MPI. Where both define the same
+# functions, callers need no macro. CUDA_LINKS and MPI_LINKS are for libraries from outside (CPize::nccl, MPI::MPI_CXX): a project
+# target that only some builds link would make keys differ.
 function(cpize_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 L "NO_TORCH" "" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 L "NO_TORCH" "" "SOURCES;LINKS;${_cpize_conditional}")
   set(target cpize_${name})
   if(L_SOURCES)
     add_library(${target} STATIC ${L_SOURCES})
     set(scope PUBLIC)
-    target_link_libraries(${target} PRIVATE cpize_compile_options)
-    target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/modules")
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:cpize_compile_options>) # our warnings are nobody else's
+    target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/modules;${PROJECT_SOURCE_DIR}>")
+    _cpize_add_sources(${target} L)
     if(NOT L_NO_TORCH)
       target_precompile_headers(${target} REUSE_FROM cpize_torch_pch)
     endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
-    target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/modules")
+    target_include_directories(${target} INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/modules;${PROJECT_SOURCE_DIR}>")
   endif()
   add_library(CPize::${name} ALIAS ${target})
+  set_property(TARGET ${target} PROPERTY EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY CPIZE_LIBRARIES ${name}) # what can be installed: package/CPizeInstall.cmake
+  target_compile_features(${target} ${scope} cxx_std_20)
   target_link_libraries(${target} ${scope} ${L_LINKS})
   if(NOT L_NO_TORCH)
     target_link_libraries(${target} ${scope} CPize::libtorch)
   endif()
 endfunction()
 
-# cpize_executable(<name> [NO_TORCH] SOURCES ... [LINKS ...])
+# cpize_executable(<name> [NO_TORCH] SOURCES ... [LINKS ...]), with the same conditional sources
 function(cpize_executable name)
-  cmake_parse_arguments(PARSE_ARGV 1 E "NO_TORCH" "" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 E "NO_TORCH" "" "SOURCES;LINKS;${_cpize_conditional}")
   add_executable(${name} ${E_SOURCES})
+  _cpize_add_sources(${name} E)
   target_link_libraries(${name} PRIVATE cpize_compile_options ${E_LINKS})
   if(NOT E_NO_TORCH)
     target_link_libraries(${name} PRIVATE CPize::libtorch)

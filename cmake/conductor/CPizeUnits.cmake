@@ -161,6 +161,12 @@ function(_cpize_target_unit out target)
       get_target_property(directory "${target}" SOURCE_DIR)
       # CMake's own cmake_pch files name this build tree; the project's headers that they include count instead
       set(sources "$<JOIN:$<FILTER:$<TARGET_PROPERTY:${target},SOURCES>,EXCLUDE,/cmake_pch[.]h>,\\n>")
+      # sources that only some configurations compile (CUDA, MPI) count in all of them
+      get_target_property(conditional "${target}" CPIZE_KEY_SOURCES)
+      if(conditional)
+        list(JOIN conditional "\\n" conditional)
+        string(APPEND sources "\\n${conditional}")
+      endif()
       get_target_property(precompiled "${target}" PRECOMPILE_HEADERS)
       foreach(header IN LISTS precompiled)
         if(IS_ABSOLUTE "${header}")

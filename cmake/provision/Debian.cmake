@@ -43,6 +43,11 @@ function(cpize_probe_all)
   cpize_probe(libgmock-dev PACKAGE GTest TARGET GTest::gmock)
   cpize_probe(libbenchmark-dev PACKAGE benchmark)
   cpize_probe(zlib1g-dev PACKAGE ZLIB)
+  if(NOT CPIZE_WITHOUT_MPI)
+    set(MPI_CXX_SKIP_MPICXX ON) # the C interface only; the deprecated C++ one drags in a library
+    cpize_probe(libopenmpi-dev PACKAGE MPI TARGET MPI::MPI_CXX)
+    cpize_probe(openmpi-bin PROGRAM mpiexec)
+  endif()
   cpize_probe(ccache PROGRAM ccache)
   cpize_probe(clang-format PROGRAM clang-format)
   cpize_probe(make PROGRAM make) # tests of the conductor generate Makefiles too

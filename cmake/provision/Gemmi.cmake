@@ -51,7 +51,9 @@ function(cpize_provision_gemmi)
     COMMAND "${CMAKE_COMMAND}" -S "${partial}/source/${name}" -B "${partial}/build" -G "${generator}"
             -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=${partial}/${name}" -DCMAKE_INSTALL_LIBDIR=lib
             "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" -DCMAKE_POSITION_INDEPENDENT_CODE=ON
-            -DBUILD_SHARED_LIBS=OFF -DBUILD_GEMMI_PROGRAM=OFF)
+            -DBUILD_SHARED_LIBS=OFF -DBUILD_GEMMI_PROGRAM=OFF
+            # its default holds no machine code but one compiler's intermediate form, which another compiler cannot link
+            -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF)
   cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
   cpize_run_step("${remedy}" COMMAND "${CMAKE_COMMAND}" --build "${partial}/build" --parallel ${cores})
   cpize_run_step("${remedy}" COMMAND "${CMAKE_COMMAND}" --install "${partial}/build")

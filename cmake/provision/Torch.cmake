@@ -2,9 +2,30 @@
 # small CUDA libraries that libtorch_cpu itself loads).
 #
 # In order: CPIZE_TORCH_ROOT (the 'torch' directory of a wheel), Torch_DIR (.../share/cmake/Torch), Torch_ROOT, each as
-# CMake variable or environment variable; then <cache>/torch-<version>/torch. CPizeLibtorch.cmake checks the version.
+# CMake variable or environment variable; then <cache>/torch-<version>/torch; then the torch of the python3 in PATH, if it is of
+# the pinned version. CPizeLibtorch.cmake checks the version.
 include_guard(GLOBAL)
 include(provision/Python)
+
+# The 'torch' directory of the python3 in PATH, "" where it has none of the pinned version.
+function(cpize_find_python_torch out)
+  set(${out} "" PARENT_SCOPE)
+  find_program(CPIZE_PYTHON_IN_PATH python3)
+  mark_as_advanced(CPIZE_PYTHON_IN_PATH)
+  if(NOT CPIZE_PYTHON_IN_PATH)
+    return()
+  endif()
+  execute_process(
+    COMMAND "${CPIZE_PYTHON_IN_PATH}" -c "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s and s.origin else '')"
+    RESULT_VARIABLE status OUTPUT_VARIABLE root ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT status STREQUAL "0" OR NOT EXISTS "${root}/include/ATen/ATen.h" OR NOT EXISTS "${root}/version.py")
+    return()
+  endif()
+  file(STRINGS "${root}/version.py" version REGEX "^__version__ = " LIMIT_COUNT 1)
+  if(version MATCHES "['\"]${CPIZE_TORCH_VERSION}([^0-9.]|$)")
+    set(${out} "${root}" PARENT_SCOPE)
+  endif()
+endfunction()
 
 # Sets CPIZE_TORCH_ROOT and CPIZE_TORCH_FOUND in the caller.
 function(cpize_find_torch)
@@ -30,7 +51,13 @@ function(cpize_find_torch)
     unset(CPIZE_TORCH_ROOT_PROVISIONED CACHE)
   else()
     set(root "${own}")
-    set(CPIZE_TORCH_ROOT_PROVISIONED "${own}" CACHE INTERNAL "CPIZE_TORCH_ROOT as provisioning set it")
+    if(NOT EXISTS "${own}/include/ATen/ATen.h")
+      cpize_find_python_torch(theirs)
+      if(theirs)
+        set(root "${theirs}")
+      endif()
+    endif()
+    set(CPIZE_TORCH_ROOT_PROVISIONED "${root}" CACHE INTERNAL "CPIZE_TORCH_ROOT as provisioning set it")
   endif()
   set(CPIZE_TORCH_ROOT "${root}" CACHE PATH "the 'torch' directory of a torch wheel" FORCE)
   set(CPIZE_TORCH_FOUND TRUE PARENT_SCOPE)

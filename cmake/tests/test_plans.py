@@ -77,6 +77,43 @@ def cold_run(options, jobs):
     return f"{len(results)} tests, cold {cold:.1f} s, fresh {time.perf_counter() - started:.1f} s"
 
 
+def conditional_sources(options):
+    """A kernel counts in the key whether or not this configuration compiles it, and so does its stand-in."""
+    source = scratch.copy_toy(options.directory / "conditional")
+    trunk = source / "modules/trunk"
+    (trunk / "panel.cuh").write_text("#define PANEL 8\n")
+    (trunk / "kernel.cu").write_text('#include "panel.cuh"\n__global__ void kernel() {}\n')
+    (trunk / "no_kernel.cpp").write_text("int no_kernel;\n")
+    with (trunk / "CMakeLists.txt").open("a") as lists:
+        lists.write(f"""
+include("{scratch.CONDUCTOR}/CPizeConditionalSources.cmake")
+set(L_CUDA_SOURCES kernel.cu)
+set(L_NO_CUDA_SOURCES no_kernel.cpp)
+_cpize_add_sources(triangle_incoming L)
+""")
+    build = scratch.fresh(options.directory / "conditional build")
+
+    def keys(cuda):
+        scratch.configure(source, build, tool=options.tool, CPIZE_CUDA=cuda)
+        status, output = scratch.run([options.tool, "key", "--plan", build / "cpize-plan.json"])
+        check(status == 0, "keys", output)
+        return {line.split()[1]: line.split()[0] for line in output.splitlines() if line.strip()}
+
+    commands = {cuda: (keys(cuda), "no_kernel.cpp" in (build / "build.ninja").read_text()) for cuda in ("ON", "OFF")}
+    check(commands["OFF"][1] and not commands["ON"][1], "the stand-in is compiled only without CUDA", commands)
+    check(commands["ON"][0] == commands["OFF"][0] and len(commands["ON"][0]) == 14, "the same keys with and without CUDA", commands)
+    before = commands["OFF"][0]
+    for name in ("kernel.cu", "panel.cuh", "no_kernel.cpp"):
+        text = (trunk / name).read_text()
+        (trunk / name).write_text(text + "// edited\n")
+        for cuda in ("ON", "OFF"):
+            after = keys(cuda)
+            stale = {task for task in before if before[task] != after[task]}
+            check("tri_mul_in" in stale and "tri_mul_out" not in stale, f"an edit of {name} is seen with CUDA {cuda}", stale)
+        (trunk / name).write_text(text)
+    return f"{len(before)} keys"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=scratch.pathlib.Path)
@@ -90,7 +127,8 @@ def main():
     cases = [(f"verify {count} tasks, seed {seed}", lambda count=count, seed=seed: verified(options, count, seed))
              for count, seed in ((50, 1), (50, rng.randint(2, 999)), (50, rng.randint(2, 999)), (200, 1), (200, 5), (800, 1))]
     cases += [("verify with a focus", lambda: verified(options, 200, 1, "s3")), ("verify with a focus on a task", lambda: verified(options, 200, 1, "p3t050 s1")),
-              ("an exchanged rank", lambda: tampered(options)), ("configure time", lambda: configure_time(options)),
+              ("an exchanged rank", lambda: tampered(options)),
+              ("keys with and without CUDA", lambda: conditional_sources(options)), ("configure time", lambda: configure_time(options)),
               ("cold phase 5 at -j1", lambda: cold_run(options, 1)), ("cold phase 5 at -j2", lambda: cold_run(options, 2))]
     return scratch.report(cases)
 

@@ -1,0 +1,23 @@
+# nccl.h from NVIDIA's wheel, for machines with a CUDA Toolkit but without NCCL's development files (CPIZE_CUDA only).
+include_guard(GLOBAL)
+include(provision/Cache)
+include(provision/Python)
+
+function(cpize_provision_nccl)
+  set(name "nccl-${CPIZE_NCCL_VERSION}")
+  if(EXISTS "${CPIZE_CACHE}/${name}/nvidia/nccl/include/nccl.h")
+    return()
+  endif()
+  file(MAKE_DIRECTORY "${CPIZE_CACHE}")
+  file(LOCK "${CPIZE_CACHE}/lock" GUARD FUNCTION TIMEOUT 3600)
+  cpize_need_python_environment()
+  string(TIMESTAMP start "%s" UTC)
+  cpize_new_partial(${name} partial)
+  cpize_pip("${partial}" "nccl.h could not be downloaded. Configure again when the network is there, or set CPIZE_NCCL_INCLUDE_DIR."
+            install --quiet --no-deps --no-compile --target "${partial}/${name}" nvidia-nccl-cu13==${CPIZE_NCCL_VERSION})
+  if(NOT EXISTS "${partial}/${name}/nvidia/nccl/include/nccl.h")
+    message(FATAL_ERROR "CPize: the wheel nvidia-nccl-cu13 ${CPIZE_NCCL_VERSION} holds no nvidia/nccl/include/nccl.h")
+  endif()
+  cpize_commit_partial("${partial}" ${name} ${name})
+  cpize_say("NCCL ${CPIZE_NCCL_VERSION}" downloaded "${CPIZE_CACHE}/${name}" ${start})
+endfunction()
