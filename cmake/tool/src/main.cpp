@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
       "input, 3 critical blocker."};
   app.require_subcommand(1);
   app.fallthrough();
+  app.set_version_flag("--version", "cpize " CPIZE_VERSION);
   std::string plan, task, why;
   int before = 0, jobs = 0, take = 0;
   bool verify = false, update = false, quiet = false, manual = false, automatic = false;
