@@ -26,7 +26,7 @@ text = text.replace(str(build), str(root / "build")).replace(str(source), str(ro
 copy = root / "build" / "cpize-plan.json"
 copy.write_text(text)
 
-tasks = {task["id"]: task for task in plan["tasks"]}
+tasks = {task["id"]: task for task in plan["tasks"] if task["in_scope"]}
 
 
 def keys():

@@ -47,8 +47,15 @@ function(_cpize_check_focus)
       list(SORT subsystems)
       list(JOIN subsystems ", " said)
       get_property(place GLOBAL PROPERTY _CPIZE_PLAN_PLACE)
-      _cpize_fail("CPIZE_ARGUMENTS: focus '${word}' is neither a subsystem nor a task of plan ${plan_name}${hint}"
+      set(source "CPIZE_ARGUMENTS: ")
+      if(front_focus_source)
+        set(source "cpize_begin_plan: FOCUS: ")
+      endif()
+      _cpize_fail("${source}focus '${word}' is neither a subsystem nor a task of plan ${plan_name}${hint}"
                   "${place}: subsystems: ${said}")
+    endif()
+    if(front_focus_source)
+      continue() # the plan's own focus says what exists, and the scope may leave some of it out
     endif()
     set(wanted FALSE)
     foreach(id IN LISTS ids)

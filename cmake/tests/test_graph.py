@@ -183,6 +183,24 @@ def scope_and_focus(options):
     configure("")
     check(out_of() == set(), "a wider focus includes everything again", out_of())
 
+    # the plan's own focus: what it works on unless the arguments say otherwise
+    top = source / "CMakeLists.txt"
+    top.write_text(top.read_text().replace("SERIAL_TREE modules/serial)", "SERIAL_TREE modules/serial  FOCUS tri_mul_in loss_proof)"))
+    everything = {t["id"] for t in plan_of(build)[0]["tasks"]}
+    told = configure("cp:(1,2)")
+    plan, _ = plan_of(build)
+    check("the plan's focus tri_mul_in loss_proof" in told and plan["focus"] == ["tri_mul_in", "loss_proof"], "the plan's focus", told)
+    check(out_of() == everything - GATES - FEATURES - {"tri_mul_in", "losses", "loss_proof"}, "it holds for arguments without a focus", out_of())
+    configure("inference")
+    check(out_of() == everything - GATES - FEATURES - {"tri_mul_in"}, "a scope leaves part of it out, without a contradiction", out_of())
+    configure("tri_mul_out")
+    check(plan_of(build)[0]["focus"] == ["tri_mul_out"], "a focus in the arguments replaces it")
+    configure("all")
+    check(out_of() == set() and plan_of(build)[0]["focus"] == [], "all is all", out_of())
+    top.write_text(top.read_text().replace("FOCUS tri_mul_in", "FOCUS tri_mul_im"))
+    told = scratch.configure(source, build, tool=options.tool, expect=1, CPIZE_ARGUMENTS="")
+    check("cpize_begin_plan: FOCUS: focus 'tri_mul_im' is neither" in told and "tri_mul_in" in told, "a misspelt one is an error", told)
+
 
 def meshes(options):
     source, build = scratch.copy_toy(options.directory / "mesh"), scratch.fresh(options.directory / "mesh build")

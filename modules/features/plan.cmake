@@ -31,7 +31,7 @@ cpize_shard_feature(template_mask_cb     KIND adapt  EFFORT 0.5)
 cpize_shard_feature(template_mask_frame  KIND adapt  EFFORT 0.5)
 
 # Atoms: over the whole grid, packed; windows of 32 never cross a rank without a halo.
-cpize_shard_feature(atom_to_token         KIND new    EFFORT 4  RISK high "atoms of one token on two ranks; boundary tokens are summed twice or not at all")
+cpize_shard_feature(atom_to_token         KIND new    EFFORT 4  RISK high "atoms of one token on two ranks, boundary tokens are summed twice or not at all")
 cpize_shard_feature(atom_pad_mask         KIND new    EFFORT 1  RISK medium "padding inside a shard, not only at its end")
 cpize_shard_feature(ref_pos               KIND adapt  EFFORT 2  RISK medium "conformers are drawn and rotated: the draws must not depend on the mesh")
 cpize_shard_feature(ref_charge            KIND adapt  EFFORT 0.5)

@@ -13,6 +13,9 @@
 namespace cpize::tool {
 namespace {
 
+constexpr std::size_t kLine = 120;     // of ids, before they go on in another line
+constexpr std::size_t kFewTasks = 20;  // out of scope: so many still have a line of their own in the status
+
 std::size_t id_width(const Plan& plan) {
   std::size_t w = 4;
   for (const auto& t : plan.tasks) w = std::max(w, t.id.size());
@@ -23,6 +26,31 @@ std::string mesh_text(const Plan& p) {
   std::vector<std::string> cp;
   for (const int c : p.cp) cp.push_back(std::to_string(c));
   return fmt::format("dp {} x cp ({}), world {}", p.dp, join(cp, ","), p.world);
+}
+
+// "todo" tasks have no code; a focus leaves out others too
+void show_rest(const Plan& plan) {
+  std::map<std::pair<int, std::string>, std::vector<std::string>> rest;  // (phase, subsystem) -> ids
+  std::size_t count = 0, todo = 0;
+  for (const Task& t : plan.tasks) {
+    if (t.in_scope) continue;
+    rest[{t.phase, t.subsystem}].push_back(t.id);
+    ++count;
+    if (t.verb.empty()) ++todo;
+  }
+  if (count == 0) return;
+  fmt::print("\nout-of-scope: {} tasks, {} of them without code\n", count, todo);
+  for (const auto& [group, ids] : rest) {
+    std::string line;
+    for (const std::string& id : ids) {
+      if (!line.empty() && line.size() + id.size() > kLine) {
+        fmt::print("  phase {}  {:<11} {}\n", group.first, group.second, line);
+        line.clear();
+      }
+      line += (line.empty() ? "" : " ") + id;
+    }
+    fmt::print("  phase {}  {:<11} {}\n", group.first, group.second, line);
+  }
 }
 
 }  // namespace
@@ -47,6 +75,7 @@ int show_plan(Tree& tree) {
                t->id, w, t->subsystem, t->kind, t->risk, t->fan_in, t->direct, t->chain,
                t->depends.empty() ? "-" : join(t->depends, " "));
   }
+  show_rest(plan);
   return kDone;
 }
 
@@ -58,9 +87,11 @@ int show_status(Tree& tree) {
   }
   std::map<std::string, int> count;
   fmt::print("rank wave phase {:<{}}  {:<12} proof, or why not\n", "task", w, "state");
+  const bool few = plan.tasks.size() - plan.ranked().size() <= kFewTasks;
   for (const Task* t : plan.ranked(true)) {
     const State s = state_of(tree, *t);
     ++count[s.name];
+    if (!t->in_scope && !few) continue;  // `cpize plan` names them
     const std::string why = s.name == "done" ? proof_of(tree.own(t->id)) : s.why;
     fmt::print("{:>4} {:>4} {:>5} {:<{}}  {}\n", t->rank, t->wave, t->phase, t->id, w,
                why.empty() ? s.name : fmt::format("{:<12} {}", s.name, why));

@@ -1,0 +1,69 @@
+# The rest of the trunk: its blocks are written here next, and each then moves to CMakeLists.txt with its library and its case.
+# Nothing of it needs atoms: the trunk takes the input embedding as given.
+set(position feature.asym_id feature.residue_index feature.entity_id feature.token_index feature.sym_id feature.cyclic_period)
+set(masked feature.token_pad_mask)
+
+# Input.
+cpize_port(input_conditioning  SUBSYSTEM trunk  KIND adapt  EFFORT 2
+           DEPENDS token_input_embedder feature.method_feature feature.modified feature.mol_type feature.cyclic_period
+           CITES "Boltz-2, trunkv2 InputEmbedder")
+cpize_port(relative_position  SUBSYSTEM trunk  KIND reuse  EFFORT 1  DEPENDS ${position}
+           RISK low "written inside pair_initialisation, diffusion conditioning and confidence read it again"
+           CITES "AlphaFold 3, Algorithm 3" "Boltz-2, encodersv2 RelativePositionEncoder")
+cpize_port(token_bonds  SUBSYSTEM trunk  KIND reuse  EFFORT 1  DEPENDS feature.token_bonds feature.type_bonds
+           CITES "AlphaFold 3, Algorithm 1" "Boltz-2, boltz2 token_bonds_type")
+cpize_port(fourier_embedding  SUBSYSTEM trunk  KIND reuse  EFFORT 0.5  CITES "AlphaFold 3, Algorithm 22")
+cpize_port(contact_conditioning  SUBSYSTEM trunk  KIND adapt  EFFORT 2
+           DEPENDS fourier_embedding feature.contact_conditioning feature.contact_threshold
+           CITES "Boltz-2, trunkv2 ContactConditioning")
+
+# Triangles and MSA.
+cpize_port(tri_att_start  SUBSYSTEM trunk  KIND new  EFFORT 12  DEPENDS ${masked}
+           RISK high "all-to-all to whole rows, panels with online softmax, the gradient of the bias by panels"
+           CITES "AlphaFold 3, Algorithm 14")
+cpize_port(tri_att_end  SUBSYSTEM trunk  KIND new  EFFORT 2  DEPENDS ${masked}
+           RISK medium "columns: shares the core of tri_att_start"  CITES "AlphaFold 3, Algorithm 15")
+cpize_port(outer_product_mean  SUBSYSTEM trunk  KIND new  EFFORT 6  DEPENDS feature.msa feature.msa_mask ${masked}
+           RISK high "1,024 channels must never exist for a whole shard, counts of masks that vary by token"
+           CITES "AlphaFold 3, Algorithm 9")
+cpize_port(pair_weighted_averaging  SUBSYSTEM trunk  KIND new  EFFORT 5  DEPENDS feature.msa ${masked}
+           RISK medium "softmax over the sharded axis"  CITES "AlphaFold 3, Algorithm 10")
+cpize_port(attention_pair_bias  SUBSYSTEM trunk  KIND new  EFFORT 6  DEPENDS ${masked}
+           RISK high "partial softmax over cp1, combined without moving z, multiplicity folds into the queries"
+           CITES "AlphaFold 3, Algorithm 24")
+cpize_port(dropout  SUBSYSTEM trunk  SCOPE training  KIND new  EFFORT 2  DEPENDS philox
+           RISK medium "masks shared along rows and columns that cross ranks"  CITES "AlphaFold 2, Algorithm 6" "Boltz-2, pairformer dropout")
+
+# Compositions: their own concern is the seams.
+cpize_port(pairformer_noseq_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
+           DEPENDS tri_mul_out tri_mul_in tri_att_start tri_att_end transition
+           CITES "AlphaFold 3, Algorithm 17" "Boltz-2, pairformer PairformerNoSeqLayer")
+cpize_port(pairformer_noseq_stack  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 1
+           DEPENDS pairformer_noseq_layer  CITES "Boltz-2, pairformer PairformerNoSeqModule")
+cpize_port(pairformer_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
+           DEPENDS pairformer_noseq_layer attention_pair_bias
+           RISK medium "the single track stays in fp32 under autocast"  CITES "AlphaFold 3, Algorithm 17")
+cpize_port(pairformer_stack  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 1
+           DEPENDS pairformer_layer  CITES "AlphaFold 3, Algorithm 17")
+cpize_port(msa_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 3
+           DEPENDS pair_weighted_averaging outer_product_mean transition pairformer_noseq_layer
+           RISK medium "two tracks with different layouts"  CITES "AlphaFold 3, Algorithm 8")
+cpize_port(msa_module  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
+           DEPENDS msa_layer token_input_embedder feature.msa_paired feature.has_deletion feature.deletion_value
+           CITES "AlphaFold 3, Algorithm 8" "Boltz-2, trunkv2 MSAModule")
+cpize_port(template_module  SUBSYSTEM trunk  ROLE composition  KIND new  EFFORT 5
+           DEPENDS pairformer_noseq_stack feature.asym_id feature.template_restype feature.template_frame_rot feature.template_frame_t
+                   feature.template_ca feature.template_cb feature.template_mask feature.template_mask_cb feature.template_mask_frame
+           RISK medium "published context parallelism leaves it out: no example to follow"
+           CITES "AlphaFold 3, Algorithm 16" "Boltz-2, trunkv2 TemplateModule")
+cpize_port(activation_checkpointing  SUBSYSTEM trunk  SCOPE training  KIND new  EFFORT 3  DEPENDS pairformer_stack msa_module
+           RISK medium "the recomputation communicates: all ranks recompute in one order, its peak counts")
+cpize_port(recycling  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 4
+           DEPENDS pair_initialisation relative_position token_bonds contact_conditioning input_conditioning template_module msa_module
+                   pairformer_stack
+           RISK medium "gradients only in the last pass"  CITES "AlphaFold 3, Algorithm 1")
+
+# Heads on the trunk.
+cpize_port(distogram  SUBSYSTEM trunk  KIND new  EFFORT 2  DEPENDS ${masked}
+           RISK low "z and its transpose: one exchange of blocks"  CITES "Boltz-2, trunkv2 DistogramModule")
+cpize_port(bfactor  SUBSYSTEM trunk  KIND reuse  EFFORT 0.5  DEPENDS ${masked}  CITES "Boltz-2, trunkv2 BFactorModule")
