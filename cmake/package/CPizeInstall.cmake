@@ -58,6 +58,8 @@ install(TARGETS cpize-world EXPORT CPizeHarness COMPONENT Harness RUNTIME DESTIN
 foreach(component IN ITEMS Conductor Library Features Harness)
   install(EXPORT CPize${component} NAMESPACE CPize:: FILE CPize${component}Targets.cmake COMPONENT ${component}
           DESTINATION "${cpize_package_dir}")
+  install(CODE "set(CPIZE_EXPORT \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${cpize_package_dir}/CPize${component}\")
+include(\"${CMAKE_CURRENT_LIST_DIR}/write_imports.cmake\")" COMPONENT ${component})
 endforeach()
 
 # Headers are found as they are here: "layout/redistribute.hpp", "parity/harness/block_parity.hpp".
