@@ -65,6 +65,15 @@ macro(_cpize_write_plan)
   else()
     set(_multi false)
   endif()
+  set(_delegates "")
+  set(_comma "")
+  foreach(_phase RANGE 7)
+    if(NOT "${CPIZE_DELEGATE_${_phase}}" STREQUAL "")
+      _cpize_json(_command "${CPIZE_DELEGATE_${_phase}}")
+      string(APPEND _delegates "${_comma}\"${_phase}\":${_command}")
+      set(_comma ",")
+    endif()
+  endforeach()
   set(_text "{\"schema\":1,\"name\":${_json_plan_name},
 \"source\":${_json_CMAKE_SOURCE_DIR},\"build\":${_json_CMAKE_BINARY_DIR},
 \"config\":\"$<CONFIG>\",\"multi\":${_multi},
@@ -78,6 +87,7 @@ macro(_cpize_write_plan)
 \"data\":${_json_front_data},\"launch\":\"${front_launch}\",\"backend\":\"${front_backend}\",
 \"model\":${_json_front_model},\"ref\":${_json_front_ref},
 \"dp\":${front_dp},\"cp\":[${front_cp0},${front_cp1}],\"world\":${front_world},
+\"delegates\":{${_delegates}},
 \"barriers\":{\"6\":${_json_before_6},\"7\":${_json_before_7}},
 \"tasks\":[")
   set(_comma "")

@@ -84,7 +84,6 @@ FRONT_DOOR = [
     ("focus near a task", "", "blcok", ["focus 'blcok'", "block"]),
     ("world of another size", "", "dp:2 cp:(2,2) CPIZE_WORLD=4", ["dp:2 cp:(2,2) is a world of 2*2*2 = 8, and CPIZE_WORLD is 4", "expected dp*a*b = 4"]),
     ("both modes", "", "--auto --manual-approve", ["'--manual-approve' contradicts '--auto'", "expected one of --automatic, --manual-approve"]),
-    ("manual mode", "", "--manual", ["manual mode is not implemented yet"]),
     ("two meshes", "", "cp:(2,2) cp:(3,3)", ["'cp:(3,3)' contradicts 'cp:(2,2)'", "expected one mesh"]),
     ("a mesh and 2d", "", "2d cp:(2,2)", ["'cp:(2,2)' contradicts '2d'"]),
     ("two scopes", "", "training inference", ["'inference' contradicts 'training'", "expected one scope"]),

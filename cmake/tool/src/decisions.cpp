@@ -26,13 +26,23 @@ Decisions read_decisions(const fs::path& file) {
           fmt::format("{}:{}: {}; decisions are never dropped: repair the line", file.string(), line + 1, what));
     };
     if (!j.is_object() || !j.contains("event")) throw bad("not a decision");
-    if (j["event"] == "reopen") {
-      if (!j.contains("tasks") || !j["tasks"].is_array()) throw bad("a reopening without tasks");
-      for (const auto& t : j["tasks"]) {
-        ++d.epoch[t.get<std::string>()];
-        d.reason[t.get<std::string>()] = j.value("why", std::string());
+    const bool reopens = j["event"] == "reopen", approves = j["event"] == "approve";
+    if (reopens || approves) {
+      if (!j.contains("tasks") || !j["tasks"].is_array())
+        throw bad(reopens ? "a reopening without tasks" : "an approval without tasks");
+      for (const auto& name : j["tasks"]) {
+        if (!name.is_string()) throw bad("a task that is no text");
+        const auto task = name.get<std::string>();
+        if (approves) {
+          d.approved.insert(task);
+          continue;
+        }
+        ++d.epoch[task];
+        d.reason[task] = j.value("why", std::string());
+        d.approved.erase(task);
       }
     }
+    if (j["event"] == "mode") d.mode = j.value("mode", std::string());
     d.entries.push_back(std::move(j));
   }
   return d;

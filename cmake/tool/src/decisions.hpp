@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct Decisions {
   std::vector<nlohmann::json> entries;
   std::map<std::string, int> epoch;           // how often a task was reopened
   std::map<std::string, std::string> reason;  // of its last reopening
+  std::set<std::string> approved;             // tasks that manual mode may prove; a reopening withdraws it
+  std::string mode;                           // "manual", "automatic", or "" while nobody chose
 };
 
 /// A line that cannot be read is a UsageError: a lost epoch would let old evidence count again.

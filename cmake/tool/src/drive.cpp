@@ -15,7 +15,11 @@
 #include "guard.hpp"
 #include "ledger.hpp"
 #include "locks.hpp"
+#include "mode.hpp"
+#include "report.hpp"
+#include "slots.hpp"
 #include "text.hpp"
+#include "waves.hpp"
 
 namespace cpize::tool {
 namespace {
@@ -31,17 +35,26 @@ class Driver {
 
   int run() {
     check_blockers();
-    log({{"event", "drive"}});
+    manual_ = settle_mode(tree_, options_.mode) == "manual";
+    log({{"event", "drive"}, {"mode", manual_ ? "manual" : "automatic"}, {"green", green_keys(tree_)}});
     for (;;) {
       tree_.refresh();
       if (const std::string input = tree_.plan().newer_input(); !input.empty()) {
         return end(kFailed, fmt::format("the plan is older than {}: configure first", input));
       }
-      const std::vector<std::string> wave = next_wave();
-      if (wave.empty()) break;
-      build(wave);
-      test(wave);
-      account(wave);
+      Wave wave = next_wave(tree_, [&](const Task& t) { return has_nothing_new(t); });
+      if (wave.tasks.empty()) break;
+      if (manual_) {
+        const Wave whole = wave;
+        std::erase_if(wave.tasks, [&](const std::string& id) { return !is_approved(tree_, tree_.plan().at(id)); });
+        if (wave.tasks.empty()) return stop_before(whole);
+      }
+      wave_ = wave.number;
+      build(wave.tasks);
+      test(wave.tasks);
+      account(wave.tasks);
+      if (!call_for_help(wave.tasks))
+        return end(kFailed, "the plan cannot be configured: cpize-logs/drive.configure.log");
     }
     return finish();
   }
@@ -69,28 +82,20 @@ class Driver {
       if (place.starts_with("/") && !fs::exists(place, e))
         throw Blocker(fmt::format("{} is missing", p.portable(place)));
     }
+    if (p.backend == "nccl" && gpus_here() < p.world) {
+      throw Blocker(
+          fmt::format("the plan's world is {} ranks over NCCL, one GPU each, and here: {}", p.world, gpus_in_words()));
+    }
     for (const std::string& tool : {p.cmake, p.ctest}) {
       if (::access(tool.c_str(), X_OK) != 0) throw Blocker(fmt::format("{} cannot be run", tool));
     }
   }
 
-  // ready tasks of the lowest wave that has any; a task that is red at its key has nothing new to tell
-  std::vector<std::string> next_wave() {
-    std::vector<std::string> ids;
-    int wave = 0;
-    for (const Task* t : tree_.plan().ranked()) {
-      if (!ids.empty() && t->wave != wave) break;
-      const Verdict& v = tree_.own(t->id);
-      if (v.green() || v.kind == Verdict::kNoCode || v.kind == Verdict::kNoInput) continue;
-      const auto done = tried_.find(t->id);
-      if (done != tried_.end() && (done->second == tree_.keys().of(t->id).id || attempts_[t->id] >= kAttempts))
-        continue;
-      if (guard_ladder(tree_, t->id)) continue;
-      wave = t->wave;
-      ids.push_back(t->id);
-    }
-    wave_ = wave;
-    return ids;
+  // a task that is red at its key has nothing new to tell
+  bool has_nothing_new(const Task& t) {
+    const auto done = tried_.find(t.id);
+    if (done == tried_.end()) return false;
+    return done->second == tree_.keys().of(t.id).id || attempts_[t.id] >= kAttempts + options_.on_red.rounds;
   }
 
   // what fails here is built again, alone, by the task's own proof, which then says why
@@ -158,37 +163,84 @@ class Driver {
                     red.empty() ? "" : fmt::format(", red: {}", join(red, ", ")), green, all));
   }
 
-  int finish() {
-    tree_.refresh();
-    update_ledger(tree_);
-    std::vector<std::string> refused = publish(tree_);
-    for (const auto& page : refused)
-      say(fmt::format("{} names this machine or its directories: not copied into the sources", page));
-    std::size_t waiting = 0, all = 0, shown = 0;
+  // red tasks that somebody may repair meanwhile; false: the repair left a plan that cannot be configured
+  bool call_for_help(const std::vector<std::string>& ids) {
+    for (const auto& id : ids) {
+      if (!tree_.plan().has(id)) continue;
+      const Verdict& v = tree_.own(id);
+      if (v.green() || v.kind == Verdict::kNoInput || tried_[id] != tree_.keys().of(id).id) continue;
+      const std::string command = command_for(options_.on_red, tree_.plan(), tree_.plan().at(id));
+      if (command.empty() || rounds_[id] >= options_.on_red.rounds) continue;
+      const Called called = call_on_red(tree_, id, command, options_.on_red, ++rounds_[id]);
+      say(called.text);
+      if (!called.configured) return false;
+    }
+    return true;
+  }
+
+  struct Rest {
+    std::size_t all = 0, shown = 0, waiting = 0;
     bool blocked = false;
+    bool green() const { return shown + waiting == 0; }
+  };
+
+  // what is not green and why, line by line; what only waits for others is counted
+  Rest say_rest() {
+    Rest rest;
     for (const Task* t : tree_.plan().ranked()) {
-      ++all;
+      ++rest.all;
       const Verdict& v = tree_.own(t->id);
       const auto& root = tree_.root(t->id);
       if (v.green() && !root) continue;
-      if ((root && root->task == t->id) || v.kind == Verdict::kRed || v.kind == Verdict::kNoCode ||
-          v.kind == Verdict::kNoInput) {
-        blocked = blocked || v.kind == Verdict::kNoInput;
-        if (shown++ < 20) say(fmt::format("  {}: {}", t->id, v.why));
+      const bool own = tried_.contains(t->id) && !v.green();
+      if ((root && root->task == t->id && (!manual_ || own || is_approved(tree_, *t))) || v.kind == Verdict::kRed ||
+          v.kind == Verdict::kNoCode || v.kind == Verdict::kNoInput) {
+        rest.blocked = rest.blocked || v.kind == Verdict::kNoInput;
+        if (rest.shown++ < 20) say(fmt::format("  {}: {}", t->id, v.why));
       } else {
-        ++waiting;
+        ++rest.waiting;
       }
     }
-    if (shown + waiting == 0) return end(kDone, fmt::format("all {} tasks are green", all));
-    return end(blocked ? kBlocked : kFailed, fmt::format("{} of {} tasks are not green, {} of them wait for the others",
-                                                         shown + waiting, all, waiting));
+    return rest;
+  }
+
+  void write_pages() {
+    update_ledger(tree_);
+    for (const auto& page : publish(tree_).refused)
+      say(fmt::format("{} names this machine or its directories: not copied into the sources", page));
+  }
+
+  // manual mode, at a wave's boundary: what was done, what comes next, how to go on
+  int stop_before(const Wave& wave) {
+    write_pages();
+    say(headline(tree_));
+    const Rest rest = say_rest();
+    say(fmt::format("{} of {} tasks are done; next is wave {:02}, phase {}:", rest.all - rest.shown - rest.waiting,
+                    rest.all, wave.number, tree_.plan().at(wave.tasks[0]).phase));
+    for (const auto& id : wave.tasks) say("  " + in_words(tree_.plan().at(id)));
+    say(fmt::format("to approve: cpize approve --wave {} [--why TEXT]; then: cpize drive", wave.number));
+    return end(kApproval, fmt::format("wave {:02} awaits approval", wave.number));
+  }
+
+  int finish() {
+    tree_.refresh();
+    write_pages();
+    const Rest rest = say_rest();
+    if (rest.green()) {
+      if (!options_.quiet) say(headline(tree_));
+      return end(kDone, fmt::format("all {} tasks are green", rest.all));
+    }
+    return end(rest.blocked ? kBlocked : kFailed,
+               fmt::format("{} of {} tasks are not green, {} of them wait for the others", rest.shown + rest.waiting,
+                           rest.all, rest.waiting));
   }
 
   Tree& tree_;
   DriveOptions options_;
   int wave_ = 0;
+  bool manual_ = false;
   std::map<std::string, std::string> tried_;  // task -> the key at which it was proved in this drive
-  std::map<std::string, int> attempts_;
+  std::map<std::string, int> attempts_, rounds_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace cpize::tool {
 
-enum Exit { kDone = 0, kFailed = 1, kUsage = 2, kBlocked = 3 };
+enum Exit { kDone = 0, kFailed = 1, kUsage = 2, kBlocked = 3, kApproval = 4 };
 
 class ToolError : public std::runtime_error {
  public:

@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "errors.hpp"
+#include "mode.hpp"
 #include "state.hpp"
 #include "text.hpp"
 
@@ -55,7 +56,7 @@ std::string ledger_text(Tree& tree) {
   row("mesh", fmt::format("dp {}, cp ({}), world {}, {}", p.dp, join(cp, ","), p.world, p.backend));
   row("launch", p.launch);
   row("data", place(p, p.data));
-  row("mode", p.mode);
+  row("mode", mode_now(tree));
   s += fmt::format("{}{} |\n\n", kDate, now());
   s += "| # | wave | phase | task | delegate | needs | kind | risk | state | gate | artifact |\n";
   s += "|---|---|---|---|---|---|---|---|---|---|---|\n";
@@ -77,7 +78,13 @@ std::string ledger_text(Tree& tree) {
     if (event == "reopen") {
       reopened += fmt::format("- {}: {}: {}\n", when, join(d.value("tasks", std::vector<std::string>{}), " and "), why);
     } else {
-      decided += fmt::format("- {}: {}: {}\n", when, event, why);
+      std::string what = event;
+      if (event == "mode") what += " " + d.value("mode", std::string());
+      if (event == "approve") {
+        what +=
+            fmt::format(" wave {} ({})", d.value("wave", 0), join(d.value("tasks", std::vector<std::string>{}), ", "));
+      }
+      decided += fmt::format("- {}: {}{}\n", when, what, why.empty() ? "" : ": " + why);
     }
   }
   s += "\n## Decisions\n" + (decided.empty() ? "None.\n" : decided);
@@ -93,9 +100,10 @@ bool update_ledger(Tree& tree) {
   return true;
 }
 
-std::vector<std::string> publish(Tree& tree) {
+Published publish(Tree& tree) {
   const Plan& p = tree.plan();
-  std::vector<std::string> pages{p.ledger.lexically_relative(p.build).string()}, refused;
+  std::vector<std::string> pages{p.ledger.lexically_relative(p.build).string()};
+  Published out;
   for (const Task* t : p.ranked()) {
     if (t->artifact.starts_with("docs/") && !tree.root(t->id)) pages.push_back(t->artifact);
   }
@@ -108,13 +116,15 @@ std::vector<std::string> publish(Tree& tree) {
                        text->find(p.build.string()) != std::string::npos ||
                        (std::string_view(host).size() > 3 && text->find(host) != std::string::npos);
     if (tells) {
-      refused.push_back(page);
+      out.refused.push_back(page);
       continue;
     }
     const auto old = read_file(p.source / page);
-    if (!old || without_date(*old) != without_date(*text)) write_atomically(p.source / page, *text);
+    if (old && without_date(*old) == without_date(*text)) continue;
+    write_atomically(p.source / page, *text);
+    out.written.push_back(page);
   }
-  return refused;
+  return out;
 }
 
 int write_ledger(Tree& tree) {

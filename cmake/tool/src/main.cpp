@@ -15,30 +15,33 @@ namespace {
 
 using namespace cpize::tool;
 
-int not_yet(const std::string& what) { throw UsageError(what + " is not implemented yet"); }
-
-DriveOptions drive_options(const std::vector<std::string>& modes, bool manual, int jobs, bool quiet) {
-  for (const auto& m : modes) {
-    if (m == "manual" || m == "manual-approve") manual = true;
-    if (m != "resume" && m != "automatic" && m != "auto" && m != "manual" && m != "manual-approve") {
-      throw UsageError(fmt::format("drive does not know the mode '{}'; modes: automatic, resume", m));
+// a mode may be said as a word, as CPIZE_ARGUMENTS does, or as an option
+std::string mode_of(const std::vector<std::string>& words, bool manual, bool automatic) {
+  for (const auto& w : words) {
+    if (w == "manual" || w == "manual-approve") {
+      manual = true;
+    } else if (w == "automatic" || w == "auto") {
+      automatic = true;
+    } else if (w != "resume") {
+      throw UsageError(fmt::format("drive does not know the mode '{}'; modes: automatic, manual, resume", w));
     }
   }
-  if (manual) not_yet("manual mode (a stop for approval at each wave)");
-  return {jobs, quiet};
+  if (manual && automatic) throw UsageError("drive is either automatic or manual, not both");
+  return manual ? "manual" : automatic ? "automatic" : "";
 }
 
 int run(int argc, char** argv) {
   CLI::App app{
       "cpize: drives a context-parallel port by evidence. Exit codes: 0 done, 1 failed or red, 2 bad usage or "
-      "input, 3 critical blocker."};
+      "input, 3 critical blocker, 4 awaiting approval."};
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "cpize " CPIZE_VERSION);
   std::string plan, task, why;
-  int before = 0, jobs = 0, take = 0;
-  bool verify = false, update = false, quiet = false, manual = false, automatic = false;
-  std::vector<std::string> modes, command;
+  int before = 0, take = 0, wave = 0;
+  bool verify = false, update = false, manual = false, automatic = false, publish_pages = false;
+  DriveOptions drive_options;
+  std::vector<std::string> modes, command, seams;
   app.add_option("--plan", plan, "the plan file or its build directory; default: here, or build/");
   std::function<int()> action;
   const auto tree_command = [&](CLI::App* sub, std::function<int(Tree&)> f) {
@@ -70,8 +73,8 @@ int run(int argc, char** argv) {
   c->add_option("task", task);
   tree_command(app.add_subcommand("ledger", "write docs/cp_integration_plan.md into the build tree"), write_ledger);
   c = tree_command(app.add_subcommand("reopen", "make a task, or both ends of an edge a->b, stale"),
-                   [&](Tree& t) { return reopen(t, task, why); });
-  c->add_option("what", task)->required();
+                   [&](Tree& t) { return reopen(t, seams, why); });
+  c->add_option("what", seams, "tasks and edges")->required();
   c->add_option("--why", why)->required();
   c = tree_command(app.add_subcommand("lock", "compare the serial tree with its lock file"), [&](Tree& t) {
     if (!update && !why.empty()) throw UsageError("lock --why goes with --update");
@@ -79,14 +82,32 @@ int run(int argc, char** argv) {
   });
   c->add_flag("--update", update, "lock the tree as it is now");
   c->add_option("--why", why);
+  c = tree_command(app.add_subcommand("approve", "let a manual drive prove its next wave"),
+                   [&](Tree& t) { return approve(t, wave, why); });
+  c->add_option("--wave", wave, "this wave, ahead of its turn; default: the one that waits")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--why", why);
+  c = tree_command(app.add_subcommand("report", "evidence, figures, and what is still open"),
+                   [&](Tree& t) { return report(t, publish_pages); });
+  c->add_flag("--publish", publish_pages, "copy the generated pages from the build tree into docs/");
   for (const char* name : {"drive", "resume"}) {
     c = app.add_subcommand(name, std::string(name) == "drive" ? "prove everything, wave by wave" : "the same as drive");
-    c->add_option("mode", modes, "automatic, resume");
-    c->add_option("-j,--jobs", jobs, "tests at once; default: processors")->check(CLI::NonNegativeNumber);
-    c->add_flag("-q,--quiet", quiet, "only the end");
+    c->add_option("mode", modes, "automatic, manual, resume");
+    c->add_option("-j,--jobs", drive_options.jobs, "tests at once; default: processors")->check(CLI::NonNegativeNumber);
+    c->add_flag("-q,--quiet", drive_options.quiet, "only the end");
     c->add_flag("--automatic,--auto", automatic, "go on without asking (the default)");
-    c->add_flag("--manual,--manual-approve", manual, "stop at each wave (later)");
-    c->callback([&] { action = [&] { return drive(find_plan(plan), drive_options(modes, manual, jobs, quiet)); }; });
+    c->add_flag("--manual,--manual-approve", manual, "stop before each wave until it is approved");
+    c->add_option("--on-red", drive_options.on_red.command, "called with a red task and its evidence");
+    c->add_option("--on-red-rounds", drive_options.on_red.rounds, "calls for one task; default 3")
+        ->check(CLI::NonNegativeNumber);
+    c->add_option("--on-red-timeout", drive_options.on_red.timeout, "seconds for one call; default 3600, 0: none")
+        ->check(CLI::NonNegativeNumber);
+    c->callback([&] {
+      action = [&] {
+        drive_options.mode = mode_of(modes, manual, automatic);
+        return drive(find_plan(plan), drive_options);
+      };
+    });
   }
   c = app.add_subcommand("gpus", "the GPUs that are here, and who holds them");
   c->add_option("--take", take, "run the command with this many neighbouring free GPUs, waiting for them")
@@ -98,11 +119,6 @@ int run(int argc, char** argv) {
       return take > 0 ? run_with_gpus(take, command) : show_gpus();
     };
   });
-  for (const std::string name : {"approve", "scaffold", "report"}) {
-    c = app.add_subcommand(name, "not implemented yet");
-    c->add_option("anything", modes);
-    c->callback([&action, name] { action = [name] { return not_yet("cpize " + name); }; });
-  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -166,6 +166,8 @@ Plan load_plan(const fs::path& file) {
     for (const auto& [phase, ids] : barriers.items()) {
       p.barriers[std::stoi(phase)] = ids.get<std::vector<std::string>>();
     }
+    const json delegates = j.value("delegates", json::object());
+    for (const auto& [phase, command] : delegates.items()) p.delegates[std::stoi(phase)] = command.get<std::string>();
     for (const auto& t : j.at("tasks")) {
       p.tasks.push_back(read_task(t));
       if (!p.index.emplace(p.tasks.back().id, p.tasks.size() - 1).second) {

@@ -35,6 +35,7 @@ struct Plan {
   std::vector<int> cp;
   std::vector<std::string> focus;
   std::vector<fs::path> configure_inputs;
+  std::map<int, std::string> delegates;              // phase -> command that is called when a task of it is red
   std::map<int, std::vector<std::string>> barriers;  // phase -> tasks that must be green before it
   std::vector<Task> tasks;
   std::unordered_map<std::string, std::size_t> index;

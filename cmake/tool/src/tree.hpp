@@ -25,9 +25,10 @@ struct Verdict {
     kNoInput,  // an input that the machine or the checkout lacks
   };
   Kind kind = kNever;
-  std::string why;                    // one line; "" when green
-  std::vector<std::string> wanted;    // cells to measure
-  std::map<std::string, Cell> cells;  // the required cells that are green, with how they were measured
+  std::string why;                        // one line; "" when green
+  std::vector<std::string> wanted;        // cells to measure
+  std::vector<std::string> unmeasurable;  // required cells without evidence that this machine cannot measure
+  std::map<std::string, Cell> cells;      // the required cells that are green, with how they were measured
   bool green() const { return kind == kGreen; }
 };
 

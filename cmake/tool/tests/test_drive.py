@@ -20,7 +20,9 @@ def waves():
     said = toy.ok("drive")
     check([int(n) for n in re.findall(r"^wave (\d+):", said, re.M)] == list(range(1, 10)), "the ladder, wave by wave", said)
     check("all 14 tasks are green" in said, "the end", said)
-    check(re.fullmatch(r"all 14 tasks are green\n", toy.ok("drive")), "again: nothing to do")
+    said = toy.ok("drive")
+    check("wave" not in said and "0 newly measured, 14 reused" in said and said.endswith("all 14 tasks are green\n"), "again: nothing to do", said)
+    check(toy.ok("drive", "-q") == "all 14 tasks are green\n", "quietly")
 
 
 def pages():
@@ -43,8 +45,11 @@ def reopening():
     toy.red("reopen", "nobody", "--why", "x", expect=2, says="no task 'nobody'")
     toy.red("reopen", "transitoin", "--why", "x", expect=2, says="did you mean transition")
     toy.red("reopen", "transition", expect=2, says="--why is required")
+    toy.red("reopen", "tri_mul_out", "nobody", "--why", "x", expect=2, says="no task 'nobody'")
+    check(toy.states()["tri_mul_out"][0] == "done", "half of a reopening is none")
     toy.ok("drive", "-q")
-    toy.ok("reopen", "feature.mask->tri_mul_in", "--why", "seam")
+    said = toy.ok("reopen", "feature.mask->tri_mul_in", "--why", "seam")
+    check("reopened feature.mask and tri_mul_in: seam; 7 more stand on it" in said, "what it costs", said)
     toy.expect_not_done({"feature.mask", "tri_mul_in", "tri_mul_out"} | TRUNK, "an edge was reopened")
     said = toy.ok("drive")
     check("wave 03: 1 of 1 green" in said, "only what is stale is proved", said)
@@ -106,8 +111,8 @@ def decisions_are_never_dropped():
 
 
 def usage():
-    for words, says in [(["drive", "--manual"], "not implemented yet"), (["drive", "backwards"], "does not know the mode 'backwards'"),
-                        (["approve"], "not implemented yet"), (["scaffold", "x"], "not implemented yet"), (["report"], "not implemented yet"),
+    for words, says in [(["drive", "--manual", "--auto"], "either automatic or manual"), (["drive", "manual", "automatic"], "not both"),
+                        (["drive", "backwards"], "does not know the mode 'backwards'"), (["approve", "--wave", "99"], "the plan has no wave 99"),
                         (["gate", "map", "--before", "6"], "not both"), (["gate", "--before", "9"], "a phase from 1 to 7"),
                         (["prove"], "task is required"), (["nonsense"], "")]:
         toy.red(*words, expect=2, says=says)
