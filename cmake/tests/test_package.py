@@ -205,8 +205,10 @@ def multiarch(package):
     (package.work / "multiarch first").rename(prefix)
     shutil.rmtree(tree)
     check((prefix / "lib/x86_64-linux-gnu/cmake/CPize/CPizeConfig.cmake").exists() and not (prefix / "lib/cmake").exists(), "where the package lies")
-    build, _ = package.consume("library_consumer", "multiarch", prefix=prefix, CPIZE_TORCH_ROOT=package.torch)
+    build, _ = package.consume("conductor_consumer", "multiarch", prefix=prefix)
     package.build_and_test(build)
+    _, output = package.consume("library_consumer", "multiarch library", prefix=prefix, CPIZE_TORCH_ROOT=package.torch)
+    check("without" not in output, "every target's file is where the package says", output) # what it builds, others have built
     return ""
 
 

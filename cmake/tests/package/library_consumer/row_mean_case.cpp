@@ -1,4 +1,4 @@
-// z[i,j] + w mean_k z[i,k] over the valid k: a block, its port, and its parity case, in one file.
+// z[i,j,c] + w[c] mean_k z[i,k,c] over the valid k: a block, its port, and its parity case, in one file.
 #include <torch/nn/module.h>
 
 #include "layout/redistribute.hpp"
@@ -8,7 +8,7 @@ using namespace cpize;
 using namespace cpize::parity;
 
 struct RowMean : torch::nn::Module {
-  RowMean() { w = register_parameter("w", at::ones({1}, at::kDouble)); }
+  explicit RowMean(std::int64_t channels) { w = register_parameter("w", at::ones({channels}, at::kDouble)); }
   /// z [B,R,N,C] and its mask [B,R,N] with all columns of some rows.
   at::Tensor mean_of_rows(const at::Tensor& z, const at::Tensor& mask) const {
     const at::Tensor valid = mask.unsqueeze(-1);
@@ -31,11 +31,11 @@ static BlockCase row_mean() {
       .mask<Pair>("mask", {"B", "N", "N"})
       .output("y", {"B", "N", "N", "C"})
       .masked_by("mask")
-      .serial([](const Sizes&) { return std::make_shared<RowMean>(); },
+      .serial([](const Sizes& s) { return std::make_shared<RowMean>(s["C"]); },
               [](auto& block, const Tensors& in) {
                 return Tensors{{"y", in["z"] + block->mean_of_rows(in["z"], in["mask"])}};
               })
-      .port([](const Sizes&) { return std::make_shared<RowMean>(); },
+      .port([](const Sizes& s) { return std::make_shared<RowMean>(s["C"]); },
             [](auto& block, const ShardedTensors& in) {
               return ShardedTensors{{"y", ported(*block, in.get<Pair>("z"), in.get<Pair>("mask"))}};
             })
