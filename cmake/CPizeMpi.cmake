@@ -19,3 +19,22 @@ else()
   set(CPIZE_MPIEXEC "")
   message(STATUS "CPize: no MPI: built without the mpi backend")
 endif()
+
+# What mpirun needs to start tests anywhere: as root in a container, and with more ranks than cores.
+set(CPIZE_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none)
+
+# cpize_mpi_test(<name> RANKS <n> COMMAND <program> <arguments...>): a test that mpirun starts; none where there is no MPI.
+function(cpize_mpi_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 T "" "RANKS;TIMEOUT" "COMMAND;LABELS")
+  if(NOT CPIZE_MPI)
+    return()
+  endif()
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 120)
+  endif()
+  list(POP_FRONT T_COMMAND program)
+  add_test(NAME ${name} COMMAND "${CPIZE_MPIEXEC}" -n ${T_RANKS} $<TARGET_FILE:${program}> ${T_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "mpi;${T_LABELS}" TIMEOUT ${T_TIMEOUT} PROCESSORS ${T_RANKS}
+    ENVIRONMENT "${CPIZE_MPI_ENVIRONMENT}")
+endfunction()

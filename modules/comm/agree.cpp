@@ -18,9 +18,10 @@ at::Tensor gather_rows(const DeviceMesh& mesh, const at::Tensor& row, const char
   all[mesh.rank()].copy_(row);
   if (mesh.size() > 1) {
     CallSite site(what);
-    std::vector<at::Tensor> tensors{all};
+    std::vector<at::Tensor> tensors{all.to(mesh.control_device())};
     mesh.backend().allreduce(tensors)->wait();
     mesh.traffic().count(2 * static_cast<std::int64_t>(all.nbytes()) * (mesh.size() - 1) / mesh.size());
+    all = tensors[0].cpu();
   }
   return all;
 }
@@ -71,6 +72,20 @@ void agree_equal(const DeviceMesh& mesh, const std::string& what, std::int64_t v
       differing += (differing.empty() ? "rank " : ", rank ") + std::to_string(r) + " has " + std::to_string(values[r]);
   if (!differing.empty())
     throw ContractError(what + " differs between ranks: rank 0 has " + std::to_string(values[0]) + ", " + differing);
+}
+
+std::vector<std::string> gather_bytes(const DeviceMesh& mesh, const std::string& mine) {
+  const auto lengths = gather_numbers(mesh, static_cast<std::int64_t>(mine.size()));
+  std::int64_t words = 0;
+  for (const auto bytes : lengths) words = std::max(words, (bytes + 7) / 8);
+  at::Tensor row = at::zeros({words}, at::kLong);
+  if (!mine.empty()) std::memcpy(row.data_ptr<std::int64_t>(), mine.data(), mine.size());
+  const at::Tensor all = gather_rows(mesh, row, "agree: bytes");
+  std::vector<std::string> texts;
+  for (int r = 0; r < mesh.size(); ++r)
+    texts.emplace_back(words ? reinterpret_cast<const char*>(all.data_ptr<std::int64_t>() + r * words) : "",
+                       static_cast<std::size_t>(lengths[r]));
+  return texts;
 }
 
 }  // namespace cpize::comm

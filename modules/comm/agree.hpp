@@ -24,4 +24,8 @@ void agree_after(const DeviceMesh& mesh, const std::function<void()>& local);
 /// ContractError on every rank unless all ranks bring the same value; names the ranks that differ from rank 0.
 void agree_equal(const DeviceMesh& mesh, const std::string& what, std::int64_t value);
 
+/// Every rank gets every rank's bytes, by rank. For reports and small results, not for activations: an all-reduce of
+/// ranks times the longest.
+std::vector<std::string> gather_bytes(const DeviceMesh& mesh, const std::string& mine);
+
 }  // namespace cpize::comm

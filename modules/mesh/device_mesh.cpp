@@ -4,8 +4,12 @@
 
 namespace cpize {
 
-DeviceMesh::DeviceMesh(MeshShape shape, c10::intrusive_ptr<c10d::Backend> backend, int rank)
-    : shape_(shape), rank_(rank), coordinates_(shape.coordinates(rank)), backend_(std::move(backend)) {
+DeviceMesh::DeviceMesh(MeshShape shape, c10::intrusive_ptr<c10d::Backend> backend, int rank, at::Device control)
+    : shape_(shape),
+      rank_(rank),
+      coordinates_(shape.coordinates(rank)),
+      backend_(std::move(backend)),
+      control_(control) {
   if (!backend_) return;
   if (backend_->getSize() != shape_.size())
     throw ConfigError("mesh " + shape_.str() + " needs " + std::to_string(shape_.size()) + " ranks, the " +

@@ -15,7 +15,8 @@ class DeviceMesh : public torch::CustomClassHolder {
  public:
   /// `backend` spans the whole mesh (one flat communicator); its size must be shape.size(), else ConfigError.
   /// It may be null for a mesh that is only used for planning (`rank` then says whose plan).
-  DeviceMesh(MeshShape shape, c10::intrusive_ptr<c10d::Backend> backend, int rank);
+  /// `control`: where control tensors (comm/agree.hpp) live, for backends that only take tensors of one device (NCCL).
+  DeviceMesh(MeshShape shape, c10::intrusive_ptr<c10d::Backend> backend, int rank, at::Device control = at::kCPU);
 
   const MeshShape& shape() const { return shape_; }
   int size() const { return shape_.size(); }
@@ -24,12 +25,14 @@ class DeviceMesh : public torch::CustomClassHolder {
   /// Error (ConfigError) where the mesh was made for planning only.
   c10d::Backend& backend() const;
   Traffic& traffic() const { return traffic_; }
+  at::Device control_device() const { return control_; }
 
  private:
   MeshShape shape_;
   int rank_;
   Coordinates coordinates_;
   c10::intrusive_ptr<c10d::Backend> backend_;
+  at::Device control_;
   mutable Traffic traffic_;
 };
 

@@ -1,0 +1,78 @@
+#include "comm/mpi/endpoint.hpp"
+
+#include <algorithm>
+
+#include "error/error.hpp"
+
+namespace cpize::comm::mpi {
+namespace {
+
+constexpr std::size_t largest_piece = std::size_t{1} << 30;  // MPI counts are int
+
+}  // namespace
+
+void Endpoint::check(int status, const char* what) const {
+  if (status == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  throw PeerError("rank " + std::to_string(rank_) + ": " + what + " failed: " + std::string(text, length));
+}
+
+Endpoint::Endpoint() {
+  int initialised = 0, level = MPI_THREAD_SINGLE;
+  check(MPI_Initialized(&initialised), "MPI_Initialized");
+  if (initialised) throw ConfigError("MPI is initialised already; a process joins one world, once");
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
+  if (level < MPI_THREAD_SERIALIZED)
+    throw ConfigError("this MPI allows calls from one thread only (level " + std::to_string(level) +
+                      "); the autograd engine needs MPI_THREAD_SERIALIZED at least");
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
+}
+
+void Endpoint::send(int to, int tag, const void* data, std::size_t bytes, Requests& requests) {
+  const char* at = static_cast<const char*>(data);
+  for (std::size_t sent = 0; sent < bytes; sent += largest_piece) {
+    const auto piece = static_cast<int>(std::min(largest_piece, bytes - sent));
+    requests.push_back(MPI_REQUEST_NULL);
+    check(MPI_Isend(at + sent, piece, MPI_BYTE, to, tag, communicator_, &requests.back()), "MPI_Isend");
+  }
+}
+
+void Endpoint::receive(int from, int tag, void* data, std::size_t bytes, Requests& requests) {
+  char* at = static_cast<char*>(data);
+  for (std::size_t got = 0; got < bytes; got += largest_piece) {
+    const auto piece = static_cast<int>(std::min(largest_piece, bytes - got));
+    requests.push_back(MPI_REQUEST_NULL);
+    check(MPI_Irecv(at + got, piece, MPI_BYTE, from, tag, communicator_, &requests.back()), "MPI_Irecv");
+  }
+}
+
+void Endpoint::receive_any(int tag, void* data, std::size_t bytes, MPI_Request& request) {
+  check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, tag, communicator_, &request), "MPI_Irecv");
+}
+
+bool Endpoint::done(Requests& requests) {
+  if (requests.empty()) return true;
+  int all = 0;
+  check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE), "a message");
+  if (all) requests.clear();
+  return all != 0;
+}
+
+bool Endpoint::done(MPI_Request& request) {
+  int one = 0;
+  check(MPI_Test(&request, &one, MPI_STATUS_IGNORE), "a message");
+  return one != 0;
+}
+
+void Endpoint::finalize() {
+  check(MPI_Comm_free(&communicator_), "MPI_Comm_free");
+  check(MPI_Finalize(), "MPI_Finalize");
+}
+
+}  // namespace cpize::comm::mpi

@@ -1,0 +1,49 @@
+// ProcessBackend: a c10d::Backend whose ranks are processes, with what a world of processes needs beside collectives:
+// telling the others that this rank gives up or is done, so that nobody waits for it.
+#pragma once
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include <chrono>
+#include <string>
+
+#include "mesh/launch_environment.hpp"
+
+namespace cpize::comm {
+
+struct ProcessBackendOptions {
+  std::chrono::milliseconds timeout{60'000};       // of one collective
+  std::chrono::milliseconds join_timeout{30'000};  // of coming together at the start
+};
+
+class ProcessBackend : public c10d::Backend {
+ public:
+  using Backend::Backend;
+
+  /// Where this rank's control tensors (comm/agree.hpp) and activations live: the CPU, or this rank's GPU.
+  virtual at::Device device() const = 0;
+
+  /// The first cause of failure that this rank knows of, its own or another's; empty while there is none. Any thread.
+  virtual std::string failure() noexcept = 0;
+
+  /// This rank gives up with `cause`: tells everybody, does not wait. Returns the first cause, which may be another's.
+  virtual std::string fail(const std::string& cause) noexcept = 0;
+
+  /// After fail(): waits until everybody who is alive knows, `at_most` so long.
+  virtual void linger(std::chrono::milliseconds at_most) noexcept = 0;
+
+  /// This rank is done: tells everybody and waits until all are; PeerError where one fails or does not come within the
+  /// timeout. Nothing may be communicated afterwards.
+  virtual void leave() = 0;
+};
+
+/// Why this build has no such backend; empty where it has.
+std::string why_no_mpi();
+std::string why_no_nccl();
+
+/// Joins the world that mpirun or srun started. ConfigError where MPI and `launch` disagree about rank or world.
+c10::intrusive_ptr<ProcessBackend> join_mpi(const LaunchEnvironment& launch, const ProcessBackendOptions& options);
+
+/// Joins over a store (comm/process_store.hpp), one GPU a rank.
+c10::intrusive_ptr<ProcessBackend> join_nccl(const LaunchEnvironment& launch, const ProcessBackendOptions& options);
+
+}  // namespace cpize::comm
