@@ -24,6 +24,8 @@ int show_gpus();
 /// Becomes the command, which sees only the leased GPUs.
 int run_with_gpus(int count, std::vector<std::string> command);
 
+/// `kind`: "port", "feature", or "" for what the task's phase says.
+int scaffold(Tree& tree, const std::string& task, const std::string& kind);
 /// Exit 1 with reopenings that are not green since.
 int report(Tree& tree, bool publish_pages);
 /// Wave 0: the one that a manual drive stops before.

@@ -37,7 +37,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "cpize " CPIZE_VERSION);
-  std::string plan, task, why;
+  std::string plan, task, why, kind;
   int before = 0, take = 0, wave = 0;
   bool verify = false, update = false, manual = false, automatic = false, publish_pages = false;
   DriveOptions drive_options;
@@ -90,6 +90,10 @@ int run(int argc, char** argv) {
   c = tree_command(app.add_subcommand("report", "evidence, figures, and what is still open"),
                    [&](Tree& t) { return report(t, publish_pages); });
   c->add_flag("--publish", publish_pages, "copy the generated pages from the build tree into docs/");
+  c = tree_command(app.add_subcommand("scaffold", "write the first files of a declared port or feature"),
+                   [&](Tree& t) { return scaffold(t, task, kind); });
+  c->add_option("task", task)->required();
+  c->add_option("--kind", kind, "what it is; default: by its phase")->check(CLI::IsMember({"port", "feature"}));
   for (const char* name : {"drive", "resume"}) {
     c = app.add_subcommand(name, std::string(name) == "drive" ? "prove everything, wave by wave" : "the same as drive");
     c->add_option("mode", modes, "automatic, manual, resume");
