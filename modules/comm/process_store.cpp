@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -62,6 +63,8 @@ ProcessStore open_tcp(const LaunchEnvironment& launch, std::chrono::milliseconds
 }
 
 }  // namespace
+
+ProcessStore lone_store() { return {c10::make_intrusive<c10d::HashStore>(), "", "this process"}; }
 
 ProcessStore join_store(const LaunchEnvironment& launch, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;

@@ -23,4 +23,7 @@ struct ProcessStore {
 /// PeerError within `timeout` that lists the ranks that are absent, and the launch line.
 ProcessStore join_store(const LaunchEnvironment& launch, std::chrono::milliseconds timeout);
 
+/// Of a process on its own, which meets nobody.
+ProcessStore lone_store();
+
 }  // namespace cpize::comm

@@ -233,7 +233,7 @@ TEST(ProcessWorld, AMeshOfAnotherSizeNamesBothNumbers) {
 TEST(ProcessWorld, WrongCallsAreRefusedBeforeAnybodyIsInvolved) {
   if (over_nccl()) return;  // libtorch's own checks
   at::Tensor in = at::ones({world->size()}), out = at::ones({world->size()});
-  std::vector<std::int64_t> good(world->size(), 1), few(1, 1), many(world->size(), 2);
+  std::vector<std::int64_t> good(world->size(), 1), few(world->size() + 1, 1), many(world->size(), 2);
   EXPECT_THROW(world->backend().alltoall_base(out, in, few, good), ContractError);
   EXPECT_THROW(world->backend().alltoall_base(out, in, good, many), ContractError);
   std::vector<at::Tensor> two{in, out};

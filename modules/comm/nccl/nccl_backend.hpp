@@ -1,0 +1,45 @@
+// NcclBackend: ranks are processes with one GPU each, over libtorch's ProcessGroupNCCL (watchdog, timeouts, flight
+// recorder).
+//
+// What NCCL cannot tell (who failed, who is gone) is kept in the store where the ranks met, see
+// comm/store_liveness.hpp. NVLink multicast and all other NCCL_* and TORCH_NCCL_* variables stay as the environment has
+// them.
+#pragma once
+#include "comm/process_backend.hpp"
+#include "comm/store_liveness.hpp"
+
+namespace cpize::comm::nccl {
+
+class NcclBackend : public ProcessBackend {
+ public:
+  NcclBackend(const ProcessStore& met, const LaunchEnvironment& launch, at::Device gpu,
+              const ProcessBackendOptions& options);
+  ~NcclBackend() override;
+
+  const std::string getBackendName() const override { return "nccl"; }
+  at::Device device() const override { return gpu_; }
+
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions& options = {}) override;
+  c10::intrusive_ptr<c10d::Work> alltoall_base(at::Tensor& output, at::Tensor& input,
+                                               std::vector<std::int64_t>& output_splits,
+                                               std::vector<std::int64_t>& input_splits,
+                                               const c10d::AllToAllOptions& options = {}) override;
+  c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options = {}) override;
+
+  std::string failure() noexcept override { return liveness_.failure(); }
+  std::string fail(const std::string& cause) noexcept override { return liveness_.fail(cause); }
+  void linger(std::chrono::milliseconds at_most) noexcept override { liveness_.linger(at_most); }
+  void leave() override;
+
+ private:
+  void require_here(const at::Tensor& tensor) const;
+
+  at::Device gpu_;
+  std::chrono::milliseconds timeout_;
+  ProcessStore met_;
+  StoreLiveness liveness_;
+  c10::intrusive_ptr<c10d::Backend> group_;
+};
+
+}  // namespace cpize::comm::nccl
