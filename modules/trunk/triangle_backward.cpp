@@ -4,6 +4,7 @@
 
 #include "trunk/row_panels.hpp"
 #include "trunk/triangle_function.hpp"
+#include "trunk/triangle_fused.hpp"
 
 namespace cpize::trunk {
 namespace {
@@ -136,6 +137,7 @@ class Backward {
 TriangleGradients triangle_backward(TriangleCall& call, const at::Tensor& rows, const at::Tensor& mask,
                                     const TriangleWeights& weights, const at::Tensor& gradient,
                                     const std::array<bool, 9>& wanted, bool consume) {
+  if (call.fused) return fused_triangle_backward(call, rows, mask, weights, gradient, wanted, consume);
   Backward backward(call, rows, mask, weights, wanted, consume);
   backward.output_projection(gradient);
   if (backward.through_edges()) {

@@ -6,13 +6,16 @@
 namespace cpize::trunk {
 namespace {
 
+/// Products on a GPU sum narrow operands in fp32 anyway; the CPU's would not, so there the operands are widened first.
+at::Tensor widened(const at::Tensor& x, at::ScalarType wide) { return x.is_cuda() ? x : x.to(wide); }
+
 /// [B,d,N,N] -> [B d,N,N]; a view for the halves of the edges as well.
 at::Tensor batch_of(const at::Tensor& x) { return x.flatten(0, 1); }
 
 }  // namespace
 
 at::Tensor multiply_edges(const at::Tensor& edges, TriangleDirection direction, at::ScalarType wide) {
-  const at::Tensor e = edges.to(wide);
+  const at::Tensor e = widened(edges, wide);
   const at::Tensor a = batch_of(e.select(2, 0)), b = batch_of(e.select(2, 1));
   const at::Tensor sum = direction == TriangleDirection::outgoing ? at::bmm(a, b.mT()) : at::bmm(a.mT(), b);
   return sum.view({edges.size(0), edges.size(1), edges.size(3), edges.size(4)}).to(edges.scalar_type());
@@ -20,7 +23,7 @@ at::Tensor multiply_edges(const at::Tensor& edges, TriangleDirection direction, 
 
 at::Tensor edge_gradients(const at::Tensor& sum_gradient, const at::Tensor& edges, TriangleDirection direction,
                           at::ScalarType wide) {
-  const at::Tensor e = edges.to(wide), g = batch_of(sum_gradient.to(wide));
+  const at::Tensor e = widened(edges, wide), g = batch_of(widened(sum_gradient, wide));
   const at::Tensor a = batch_of(e.select(2, 0)), b = batch_of(e.select(2, 1));
   at::Tensor gradients = at::empty_like(e, at::MemoryFormat::Contiguous);
   at::Tensor da = gradients.select(2, 0).flatten(0, 1), db = gradients.select(2, 1).flatten(0, 1);

@@ -4,6 +4,7 @@
 
 #include "trunk/row_panels.hpp"
 #include "trunk/triangle_function.hpp"
+#include "trunk/triangle_fused.hpp"
 
 namespace cpize::trunk {
 namespace {
@@ -35,6 +36,7 @@ at::Tensor gated_edges(const TriangleCall& call, const at::Tensor& rows, const a
 
 at::Tensor triangle_forward(TriangleCall& call, const at::Tensor& rows, const at::Tensor& mask,
                             const TriangleWeights& weights) {
+  if (call.fused) return fused_triangle_forward(call, rows, mask, weights);
   const auto& p = call.precision;
   const TriangleWeights w = weights.cast(p);
   const auto& mesh = *call.mesh;

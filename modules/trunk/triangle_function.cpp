@@ -6,6 +6,7 @@
 
 #include "error/error.hpp"
 #include "trunk/row_panels.hpp"
+#include "trunk/triangle_fused.hpp"
 
 namespace cpize::trunk {
 namespace {
@@ -92,6 +93,7 @@ at::Tensor triangle_multiplication(const Sharded<Pair>& z, const at::Tensor& mas
   call->direction = direction;
   call->precision = Precision::of(z.local());
   call->chunks = channel_chunks(z.global().back(), z.mesh()->shape().cp_size(), options.channel_chunks);
+  if (options.fused) call->fused = make_fused_triangle(*call, as_rows(z.local()), options.channel_chunks);
   call->panel = panel_rows(mask.numel(), 16, options.panel_rows);
   for (const at::Tensor* t :
        {&z.local(), &w.norm_in, &w.norm_in_bias, &w.p_in, &w.g_in, &w.norm_out, &w.norm_out_bias, &w.p_out, &w.g_out})

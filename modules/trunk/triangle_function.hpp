@@ -2,6 +2,7 @@
 #pragma once
 #include <torch/custom_class.h>
 
+#include <memory>
 #include <vector>
 
 #include "trunk/channel_chunks.hpp"
@@ -17,6 +18,8 @@ struct TriangleWeights {
   TriangleWeights cast(const Precision& precision) const;
 };
 
+struct FusedTriangle;  // triangle_fused.hpp
+
 /// One call: what forward and backward must agree on, and what forward leaves for backward. Travels in the autograd
 /// node.
 struct TriangleCall : torch::CustomClassHolder {
@@ -30,6 +33,8 @@ struct TriangleCall : torch::CustomClassHolder {
 
   std::vector<at::Tensor> edges;  // saved, per chunk: a and b, [B, its channels here, 2, N, N]
   at::Tensor sums;                // saved: o, [pairs here, C]
+
+  std::shared_ptr<FusedTriangle> fused;  // what the fused path saves instead; null on the plain path
 
   /// A shard with trailing dimensions `trailing` from layout Pair to PairByChannel, as [B, d, trailing.., N, N].
   at::Tensor to_channels(at::Tensor local, const Shape& trailing) const;

@@ -36,6 +36,7 @@ enum class TriangleDirection { outgoing, incoming };
 struct TriangleMultiplicationOptions {
   std::int64_t channel_chunks = 8;  // exchanges in flight hold C / channel_chunks channels; fewer where Q is large
   std::int64_t panel_rows = 0;      // pairs that are projected at a time; 0: a sixteenth of the shard
+  bool fused = true;                // use the fused kernels where they apply (triangle_fused.hpp)
 };
 
 /// Parameters, in order and named as in a checkpoint: norm_in.{weight,bias}, p_in.weight, g_in.weight [2 dim, dim] (a
