@@ -4,27 +4,14 @@
 #include <cstdio>
 
 #include "comm/run_ranks.hpp"
-#include "profile/operation_tally.hpp"
 
 namespace cpize::profile {
 namespace {
 
-/// Everything but the budgets. Attach first, then make nothing but the step.
+/// Everything but the budgets.
 template <class Run>
 MemoryProfile profile_step(Run& run, at::ScalarType dtype) {
-  const ScopeTracker tracker;
-  MemoryAttribution memory(tracker);
-  const MemoryAttribution::Scope attached(memory);
-  const OperationTally tally(tracker, &memory, dtype);
-  MemoryProfile profile;
-  run.step([&] { profile.saved = memory.now(); });
-  profile.peak = memory.peak_bytes();
-  profile.at_peak = memory.at_peak();
-  profile.totals = memory.totals();
-  profile.own_peak = memory.own_peak();
-  profile.own_forward_peak = memory.own_peak_in_forward();
-  profile.flops = tally.flops();
-  return profile;
+  return {measure_memory([&](const AfterForward& after_forward) { run.step(after_forward); }, dtype), 0, 0, {}, {}};
 }
 
 /// Scopes whose result is one z, in the memory of the scope.
@@ -46,13 +33,6 @@ double value_or_zero(const Map& map, const typename Map::key_type& key) {
 }
 
 }  // namespace
-
-double MemoryProfile::attributed_share() const {
-  double named = 0;
-  for (const auto& [place, bytes] : at_peak)
-    if (!place.path.empty()) named += static_cast<double>(bytes);
-  return peak > 0 ? named / static_cast<double>(peak) : 0.0;
-}
 
 double MemoryProfile::saved_of(const std::string& scope) const {
   double sum = 0;

@@ -2,24 +2,16 @@
 #pragma once
 #include <optional>
 
-#include "profile/memory_attribution.hpp"
 #include "profile/memory_budget.hpp"
+#include "profile/step_memory.hpp"
 
 namespace cpize::profile {
 
-struct MemoryProfile {
-  std::int64_t peak = 0;
-  BytesByPlace at_peak;
-  BytesByPlace saved;  // live between forward and backward; the output is among it
-  std::map<Place, PlaceBytes> totals;
-  std::map<std::string, std::int64_t> own_peak, own_forward_peak;
-  std::map<Place, double> flops;
+struct MemoryProfile : StepMemory {
   std::int64_t parameter_bytes = 0, output_bytes = 0;
   std::vector<ScopeBudget> budgets;  // empty for serial
   std::optional<ScopeBudget> whole;
 
-  /// Of the bytes at the peak, the part that belongs to a named scope.
-  double attributed_share() const;
   /// Own saved bytes of a scope: without its output, which the next scope uses.
   double saved_of(const std::string& scope) const;
   /// The first budget that is exceeded, in words; "" if none is.

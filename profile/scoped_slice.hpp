@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/step.hpp"
 #include "serial/pair_slice.hpp"
 #include "trunk/pair_slice.hpp"
 
@@ -31,9 +32,6 @@ SliceProblem make_slice_problem(const SliceSize& size);
 
 /// The names of the scopes, in the order in which they run.
 const std::vector<std::string>& slice_scopes();
-
-/// Called between forward and backward.
-using AfterForward = std::function<void()>;
 
 /// The serial slice.
 class SerialSliceRun {

@@ -67,9 +67,10 @@ set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(DIRECTORY modules/ DESTINATION "${cpize_include_dir}" COMPONENT Library ${headers} PATTERN "features" EXCLUDE)
 install(DIRECTORY lifecycle DESTINATION "${cpize_include_dir}" COMPONENT Library ${headers})
 install(DIRECTORY modules/features DESTINATION "${cpize_include_dir}" COMPONENT Features ${headers} PATTERN "data" EXCLUDE)
-install(DIRECTORY parity/harness DESTINATION "${cpize_include_dir}/parity" COMPONENT Harness
+install(DIRECTORY parity/harness parity/phases DESTINATION "${cpize_include_dir}/parity" COMPONENT Harness
         ${headers} PATTERN "tests" EXCLUDE)
-install(FILES profile/scope_tracker.hpp profile/memory_attribution.hpp profile/operation_tally.hpp
+install(FILES profile/scope_tracker.hpp profile/memory_attribution.hpp profile/operation_tally.hpp profile/step.hpp
+        profile/step_memory.hpp profile/step_times.hpp
         DESTINATION "${cpize_include_dir}/profile" COMPONENT Harness)
 install(DIRECTORY cmake/tool/templates DESTINATION "${CMAKE_INSTALL_DATADIR}/cpize" COMPONENT Conductor OPTIONAL)
 

@@ -1,0 +1,222 @@
+#include "parity/phases/training_case.hpp"
+
+#include <ATen/Parallel.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include "comm/agree.hpp"
+#include "comm/run_ranks.hpp"
+#include "error/error.hpp"
+#include "parity/harness/bits.hpp"
+#include "parity/harness/environment.hpp"
+
+namespace cpize::parity {
+namespace {
+
+using lifecycle::Checkpoint;
+using lifecycle::Tensors;
+
+/// Empty, or the first difference.
+std::string differing(const char* what, const Tensors& a, const Tensors& b) {
+  if (a.size() != b.size()) return std::string(what) + ": another number of tensors";
+  for (const auto& [name, tensor] : a) {
+    const auto found = b.find(name);
+    if (found == b.end()) return std::string(what) + ": " + name + " is missing";
+    if (!same_bits(tensor, found->second)) return std::string(what) + ": " + name + " differs";
+  }
+  return "";
+}
+
+std::string differing(const Checkpoint& a, const Checkpoint& b) {
+  if (a.manifest.step != b.manifest.step) return "the step counter differs";
+  if (a.ema.has_value() != b.ema.has_value()) return "one has a weight average, the other has none";
+  for (const std::string& text :
+       {differing("weights", a.weights, b.weights), differing("optimizer", a.optimizer, b.optimizer),
+        a.ema ? differing("ema", *a.ema, *b.ema) : std::string()})
+    if (!text.empty()) return text;
+  return "";
+}
+
+/// Empty, or why the steps after the stop differ.
+std::string differing(const TrainingCase& training, const Steps& unbroken, const Steps& resumed) {
+  if (resumed.losses.size() != static_cast<std::size_t>(training.last() - training.stop()))
+    return "another number of steps";
+  for (std::size_t i = 0; i < resumed.losses.size(); ++i) {
+    const std::size_t step = i + training.stop();
+    if (std::memcmp(&unbroken.losses[step], &resumed.losses[i], sizeof(double)) != 0)
+      return "the loss of step " + std::to_string(step + 1) + " differs";
+    if (std::memcmp(&unbroken.gradient_norms[step], &resumed.gradient_norms[i], sizeof(double)) != 0)
+      return "the gradient norm of step " + std::to_string(step + 1) + " differs";
+  }
+  return "";
+}
+
+std::vector<std::string> names_of(const TrainingCase& training, const MeshShape& shape) {
+  std::vector<std::string> names = training.parameters();
+  if (!names.empty()) return names;
+  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
+    const auto model = training.make()(mesh);
+    if (mesh->rank() == 0)
+      for (const auto& [name, tensor] : lifecycle::trainable_parameters(*model.module)) names.push_back(name);
+  });
+  return names;
+}
+
+/// Empty, or the first of `names` of which a checkpoint lacks something.
+std::string uncovered(const std::vector<std::string>& names, bool averaged, const Checkpoint& checkpoint) {
+  if (names.empty()) return "the model has no parameter";
+  for (const auto& name : names) {
+    for (const char* kind : {"exp_avg.", "exp_avg_sq.", "step."})
+      if (!checkpoint.optimizer.contains(kind + name))
+        return std::string(kind) + name + " is not in the optimizer state";
+    if (!checkpoint.weights.contains(name)) return name + " is not among the weights";
+    if (averaged && (!checkpoint.ema || !checkpoint.ema->contains(name))) return name + " has no average";
+  }
+  return "";
+}
+
+/// Empty, or the first parameter that had no gradient or stood still between two checkpoints.
+std::string idle(const std::vector<std::string>& names, const Checkpoint& before, const Checkpoint& after) {
+  for (const auto& name : names) {
+    const auto moment = after.optimizer.find("exp_avg." + name);
+    if (moment == after.optimizer.end()) return name + " has no optimizer state";
+    if (!at::isfinite(moment->second).all().item<bool>()) return name + " has a gradient that is not finite";
+    if (moment->second.abs().max().item<double>() == 0) return name + " has no gradient";
+    if (same_bits(after.weights.at(name), before.weights.at(name))) return name + " did not move";
+  }
+  return "";
+}
+
+/// Resuming from a checkpoint that lacks something must be seen by the comparison that says "bit equal".
+std::string sabotage(const TrainingCase& training, const StopAndGo& run, const Checkpoint& spoilt,
+                     const MeshShape& mesh, const ScratchFolder& scratch, const std::string& what) {
+  write_checkpoint(scratch / (what + "_from"), spoilt);
+  const auto resumed =
+      run_in_new_process(scratch / (what + "_from"), mesh, training.last() - training.stop(), scratch / (what + "_to"));
+  const bool seen = !differing(run.whole, lifecycle::read_checkpoint(scratch / (what + "_to"))).empty() ||
+                    !differing(training, run.unbroken, resumed.steps).empty();
+  return caught_or_missed(seen, "the resumed run was still bit equal");
+}
+
+}  // namespace
+
+TrainingCase& TrainingCase::model(Make make) {
+  make_ = std::move(make);
+  return *this;
+}
+
+TrainingCase& TrainingCase::options(lifecycle::TrainerOptions options) {
+  options_ = std::move(options);
+  return *this;
+}
+
+TrainingCase& TrainingCase::steps(std::int64_t stop, std::int64_t last) {
+  if (stop < 1 || last <= stop)
+    throw ContractError("training case " + name_ + ": it must stop after a step and before the last one");
+  stop_ = stop;
+  last_ = last;
+  return *this;
+}
+
+TrainingCase& TrainingCase::parameters(std::vector<std::string> names) {
+  parameters_ = std::move(names);
+  return *this;
+}
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "cpize_stop_and_go.XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw ResourceError(pattern + ": " + std::strerror(errno));
+  path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Steps train(const TrainingCase& training, const MeshShape& shape, const std::filesystem::path& from, std::int64_t steps,
+            const std::filesystem::path& to) {
+  Steps seen;
+  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
+    lifecycle::Trainer trainer(training.make()(mesh), mesh, training.options());
+    if (!from.empty()) trainer.resume(from);
+    for (std::int64_t i = 0; i < steps; ++i) {
+      const auto result = trainer.step();
+      comm::agree_equal(*mesh, "the loss", std::bit_cast<std::int64_t>(result.loss));
+      comm::agree_equal(*mesh, "the gradient norm", std::bit_cast<std::int64_t>(result.gradient_norm));
+      if (mesh->rank() != 0) continue;
+      seen.losses.push_back(result.loss);
+      seen.gradient_norms.push_back(result.gradient_norm);
+    }
+    trainer.save(to);
+  });
+  return seen;
+}
+
+StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mesh, const ScratchFolder& scratch,
+                              Cell& cell) {
+  StopAndGo run;
+  const std::int64_t rest = training.last() - training.stop();
+  train(training, mesh, "", 0, scratch / "step_0");
+  run.unbroken = train(training, mesh, "", training.last(), scratch / "unbroken");
+  train(training, mesh, "", training.stop(), scratch / "stopped");
+  const ResumedRun resumed = run_in_new_process(scratch / "stopped", mesh, rest, scratch / "resumed");
+
+  const Checkpoint first = lifecycle::read_checkpoint(scratch / "step_0");
+  const Checkpoint stopped = lifecycle::read_checkpoint(scratch / "stopped");
+  const Checkpoint continued = lifecycle::read_checkpoint(scratch / "resumed");
+  run.whole = lifecycle::read_checkpoint(scratch / "unbroken");
+
+  std::string reason;
+  if (resumed.process == ::getpid() || resumed.parent != ::getpid()) reason = "it ran in the same process";
+  if (resumed.resumed_at != training.stop()) reason = "it resumed at step " + std::to_string(resumed.resumed_at);
+  cell.fact("resumed_in_new_process", fact_unless(reason));
+  reason = differing(run.whole, continued);
+  cell.fact("bit_equal", fact_unless(reason.empty() ? differing(training, run.unbroken, resumed.steps) : reason));
+  const auto names = names_of(training, mesh);
+  const bool averaged = training.options().ema.has_value();
+  reason = uncovered(names, averaged, run.whole);
+  cell.fact("every_parameter_compared", fact_unless(reason.empty() ? uncovered(names, averaged, continued) : reason));
+  cell.fact("gradients_nonzero", fact_unless(idle(names, first, run.whole)));
+
+  Checkpoint spoilt = stopped;
+  for (auto& [name, tensor] : spoilt.optimizer) tensor = at::zeros_like(tensor);
+  cell.sabotage("drop_optimizer_state", sabotage(training, run, spoilt, mesh, scratch, "drop_optimizer_state"));
+  spoilt = stopped;
+  spoilt.manifest.step = 0;
+  cell.sabotage("restart_counters", sabotage(training, run, spoilt, mesh, scratch, "restart_counters"));
+  if (averaged) {
+    spoilt = stopped;
+    spoilt.ema = stopped.weights;
+    cell.sabotage("drop_weight_average", sabotage(training, run, spoilt, mesh, scratch, "drop_weight_average"));
+  }
+  return run;
+}
+
+Measurement measure_training(const TrainingCase& training, const Request& request) {
+  if (!training.make()) throw ContractError("training case " + training.name() + ": it has no model()");
+  at::set_num_threads(1);
+  Measurement m("lifecycle");
+  describe_environment(m);
+  for (const auto& name : request.cells) {
+    const CellName cell_name = CellName::parse(name);
+    cell_name.require_threads_fp64_cpu();
+    const ScratchFolder scratch;
+    Cell& cell = m.cell(name);
+    const StopAndGo run = measure_stop_and_go(training, MeshShape::parse(cell_name.mesh), scratch, cell);
+    cell.counter("loss.first", run.unbroken.losses.front());
+    cell.counter("loss.last", run.unbroken.losses.back());
+  }
+  return m;
+}
+
+int training_main(int argc, char** argv, const std::function<TrainingCase()>& make) {
+  if (const auto status = resumed_main(argc, argv, make)) return *status;
+  return run_program(argc, argv, [&](const Request& request) { return measure_training(make(), request); });
+}
+
+}  // namespace cpize::parity
