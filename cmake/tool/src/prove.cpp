@@ -9,6 +9,7 @@
 #include "build.hpp"
 #include "child.hpp"
 #include "commands.hpp"
+#include "dashboard.hpp"
 #include "errors.hpp"
 #include "guard.hpp"
 #include "locks.hpp"
@@ -80,9 +81,7 @@ std::optional<int> build(Tree& tree, const std::string& id) {
   return red(id, "its sources keep changing while it is built; nothing recorded");
 }
 
-}  // namespace
-
-int prove(Tree& tree, const std::string& id) {
+int prove_once(Tree& tree, const std::string& id) {
   if (!tree.plan().at(id).in_scope) throw UsageError(fmt::format("{} is out of scope of this plan", id));
   if (const auto done = settled(tree, id)) return *done;
 
@@ -119,6 +118,14 @@ int prove(Tree& tree, const std::string& id) {
   const Verdict& v = tree.own(id);
   if (v.green()) return green(tree, id, fmt::format("measured in {:.1f} s", m.seconds));
   return red(id, v.why, m.log);
+}
+
+}  // namespace
+
+int prove(Tree& tree, const std::string& id) {
+  const int status = prove_once(tree, id);
+  report_to_dashboard(tree, id);
+  return status;
 }
 
 }  // namespace cpize::tool
