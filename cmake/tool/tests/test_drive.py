@@ -29,7 +29,7 @@ def pages():
     page = (toy.build / LEDGER).read_text()
     check((toy.source / LEDGER).read_text() == page, "drive copies the ledger into the sources")
     rows = ledger_rows(page)
-    check(len(rows) == 14 and all("| done | green |" in r for r in rows.values()), "fourteen rows", page)
+    check(len(rows) == 14 and all("| done | green" in r for r in rows.values()), "fourteen rows", page)
     for private in (str(toy.root), os.uname().nodename, "/home", "/tmp"):
         check(private not in page, f"the ledger does not say {private}", page)
     check((toy.source / "docs/mem_report.md").exists(), "artifacts are published")

@@ -38,7 +38,7 @@ def git(*words):
 def before_a_drive():
     said = report()
     check("\n0 of 14 tasks have green evidence; no drive yet\n" in said, "nothing yet", said)
-    check(rows(said)["pair_block"] == "3 todo 0/7 never measured".split(), "a task without evidence", said)
+    check(re.fullmatch(r"3 todo 0/\d+ never measured", " ".join(rows(said)["pair_block"])), "a task without evidence", said)
 
 
 def all_new():
