@@ -108,7 +108,12 @@ def plan_file(options):
     check(extra["args"] == ["-E", "echo", "two words", '"q"'] and extra["target"] == "" and extra["effort"] == 0.5, "a command that is no target", extra)
     check(extra["where"] == "more.cmake:1", "where", extra["where"])
     check(extra["cells"] == ["2x1x2/threads/fp64/cpu"], "cells of a proof", extra["cells"])
-    check(tasks["tri_mul_out"]["cells"] == [f"{m}/threads/fp64/cpu" for m in "1x1x1 1x1x2 1x2x1 1x2x2 1x2x3 1x3x3 2x1x2".split()], "cells of a port", tasks["tri_mul_out"]["cells"])
+    cells = [f"{m}/threads/fp64/cpu" for m in "1x1x1 1x1x2 1x2x1 1x2x2 1x2x3 1x3x3 2x1x2".split()] + ["1x2x2/mpi/fp64/cpu"]
+    check(tasks["feature.pair"]["cells"] == cells, "cells of a feature", tasks["feature.pair"]["cells"])
+    gpus = ["1x2x2/mpi/fp64/cuda"] + [f"{m}/nccl/{d}/cuda" for m in ("1x1x1", "1x1x2", "1x2x1") for d in ("fp64", "fp32", "bf16")]
+    check(tasks["tri_mul_out"]["cells"] == cells + gpus, "cells of a port", tasks["tri_mul_out"]["cells"])
+    check(tasks["end_to_end"]["cells"] == ["2x1x2/threads/fp64/cpu", "1x2x2/mpi/fp64/cpu"], "cells of a proof with the harness", tasks["end_to_end"]["cells"])
+    check((plan["mpiexec"], plan["cuda"]) == ("", False) and plan["collected_evidence"] == str(source / "docs/evidence"), "what cells need", plan)
     units = {u["target"]: u for u in tasks["tri_mul_in"]["units"]}
     check(set(units) == {"triangle_incoming", "layout", "trunk_parity", "serial"}, "units: own library, what it links, the executable", units)
     check(units["trunk_parity"]["sources"] == "../../parity/trunk/tri_mul_in.cpp", "of a shared executable only the CASE", units["trunk_parity"])

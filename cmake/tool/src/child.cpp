@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <optional>
 
 #include "errors.hpp"
 
@@ -17,6 +18,7 @@ namespace cpize::tool {
 namespace {
 
 volatile sig_atomic_t current_group = 0;
+constexpr std::chrono::seconds kGrace{10};  // for the peers of a failed rank, which end by themselves with the cause
 
 // Ctrl-C and kill reach us, not the child's own group: pass them on, then end as the signal wants
 extern "C" void forward_signal(int signal) {
@@ -31,10 +33,10 @@ void handle_signals(void (*handler)(int)) {
   }
 }
 
-void prepare_child(const ChildSpec& spec, std::vector<char*>& argv, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+void prepare_child(const ChildSpec& spec, std::vector<char*>& argv, pid_t parent, pid_t group) {
+  ::prctl(PR_SET_PDEATHSIG, spec.stop_signal);
   if (::getppid() != parent) ::_exit(126);  // the parent died before the line above
-  ::setpgid(0, 0);
+  ::setpgid(0, group);
   handle_signals(SIG_DFL);
   for (const auto& [k, v] : spec.environment) ::setenv(k.c_str(), v.c_str(), 1);
   if (!spec.directory.empty() && ::chdir(spec.directory.c_str()) != 0) ::_exit(126);
@@ -42,7 +44,7 @@ void prepare_child(const ChildSpec& spec, std::vector<char*>& argv, pid_t parent
   ::dup2(in, 0);
   if (in > 0) ::close(in);
   if (!spec.log.empty()) {
-    const int out = ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    const int out = ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | (spec.append_log ? 0 : O_TRUNC), 0644);
     if (out < 0) ::_exit(126);
     ::dup2(out, 1);
     ::dup2(out, 2);
@@ -52,52 +54,109 @@ void prepare_child(const ChildSpec& spec, std::vector<char*>& argv, pid_t parent
   ::_exit(127);
 }
 
-}  // namespace
-
-ChildResult run_child(const ChildSpec& spec) {
-  using Clock = std::chrono::steady_clock;
-  if (!spec.log.empty()) fs::create_directories(spec.log.parent_path());
-  std::vector<char*> argv;
-  for (const auto& s : spec.command) argv.push_back(const_cast<char*>(s.c_str()));
-  argv.push_back(nullptr);
-  const auto start = Clock::now();
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) throw ToolError(kFailed, "cannot start a process: out of resources");
-  if (pid == 0) prepare_child(spec, argv, parent);
-  ::setpgid(pid, pid);  // in both: whoever comes first
-  current_group = pid;
-  handle_signals(forward_signal);
-  ChildResult r;
-  int status = 0;
-  useconds_t pause = 500;
-  for (;;) {
-    const pid_t done = ::waitpid(pid, &status, WNOHANG);
-    if (done == pid) break;
-    if (spec.timeout > 0 && Clock::now() - start > std::chrono::seconds(spec.timeout)) {
-      r.timed_out = true;
-      ::kill(-pid, SIGKILL);
-      ::waitpid(pid, &status, 0);
-      break;
-    }
-    ::usleep(pause);
-    pause = std::min<useconds_t>(pause * 3 / 2, 20000);
+/// What a launcher left behind has become our child (we are their subreaper): nothing that we started outlives this.
+void kill_orphans() {
+  for (int round = 0; round < 100; ++round) {
+    std::ifstream list(fmt::format("/proc/self/task/{}/children", ::getpid()));
+    bool any = false;
+    for (pid_t child = 0; list >> child; any = true) ::kill(child, SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    if (!any) return;
+    ::usleep(2000);
   }
-  current_group = 0;
-  handle_signals(SIG_DFL);
-  r.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+ChildResult result_of(const ChildSpec& spec, int status) {
+  ChildResult r;
   if (WIFEXITED(status)) r.exit = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) r.signal = WTERMSIG(status);
-  if (r.timed_out) {
-    r.exit = -1;
-    r.text = fmt::format("ran past its limit of {} s", spec.timeout);
-  } else if (r.signal != 0) {
+  if (r.signal != 0) {
     r.text = fmt::format("was killed by signal {}", r.signal);
   } else if (r.exit == 126 || r.exit == 127) {
     r.not_started = true;
     r.text = fmt::format("could not be started ({})", spec.command[0]);
   } else {
     r.text = fmt::format("exited with {}", r.exit);
+  }
+  return r;
+}
+
+}  // namespace
+
+ChildResult run_child(const ChildSpec& spec) { return run_children({spec}); }
+
+ChildResult run_children(const std::vector<ChildSpec>& specs) {
+  using Clock = std::chrono::steady_clock;
+  const ChildSpec& first = specs.at(0);
+  if (!first.log.empty()) fs::create_directories(first.log.parent_path());
+  const bool launcher = first.stop_signal != SIGKILL;
+  if (launcher) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const auto start = Clock::now();
+  const pid_t parent = ::getpid();
+  std::vector<pid_t> running;
+  pid_t group = 0;
+  for (const auto& spec : specs) {
+    std::vector<char*> argv;
+    for (const auto& s : spec.command) argv.push_back(const_cast<char*>(s.c_str()));
+    argv.push_back(nullptr);
+    const pid_t pid = ::fork();
+    if (pid == 0) prepare_child(spec, argv, parent, group);
+    if (pid < 0) {
+      if (group > 0) ::kill(-group, SIGKILL);
+      for (const pid_t p : running) ::waitpid(p, nullptr, 0);
+      throw ToolError(kFailed, "cannot start a process: out of resources");
+    }
+    if (group == 0) group = pid;
+    ::setpgid(pid, group);  // in both: whoever comes first
+    running.push_back(pid);
+    if (current_group == 0) {
+      current_group = group;
+      handle_signals(forward_signal);
+    }
+  }
+
+  std::optional<ChildResult> failed, rank_0;
+  auto limit = first.timeout > 0 ? start + std::chrono::seconds(first.timeout) : Clock::time_point::max();
+  auto kill_at = Clock::time_point::max();
+  bool timed_out = false, stopped = false;
+  std::size_t left = specs.size();
+  for (useconds_t pause = 500; left > 0;) {
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      int status = 0;
+      if (running[i] == 0 || ::waitpid(running[i], &status, WNOHANG) != running[i]) continue;
+      running[i] = 0;
+      --left;
+      const ChildResult r = result_of(specs[i], status);
+      if (!r.ok() && !failed) {
+        failed = r;
+        if (!stopped) limit = std::min(limit, Clock::now() + kGrace);
+      }
+      if (i == 0) rank_0 = r;
+    }
+    if (left == 0) break;
+    const auto now = Clock::now();
+    if (!stopped && now > limit) {
+      stopped = true;
+      timed_out = !failed;
+      ::kill(-group, first.stop_signal);
+      kill_at = now + (launcher ? std::chrono::seconds(3) : std::chrono::seconds(0));
+    }
+    if (stopped && now > kill_at) ::kill(-group, SIGKILL);
+    ::usleep(pause);
+    pause = std::min<useconds_t>(pause * 3 / 2, 20000);
+  }
+  current_group = 0;
+  handle_signals(SIG_DFL);
+  if (launcher) {
+    kill_orphans();
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  ChildResult r = failed ? *failed : *rank_0;
+  r.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (timed_out) {
+    r.timed_out = true;
+    r.exit = -1;
+    r.text = fmt::format("ran past its limit of {} s", first.timeout);
   }
   return r;
 }

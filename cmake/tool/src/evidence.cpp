@@ -71,14 +71,18 @@ std::optional<Evidence> from_json(const json& j) {
 std::optional<Evidence> read_summary(const fs::path& file) {
   const auto text = read_file(file);
   if (!text) return std::nullopt;
+  return evidence_from(json::parse(*text, nullptr, false));
+}
+
+}  // namespace
+
+std::optional<Evidence> evidence_from(const json& summary) {
   try {
-    return from_json(json::parse(*text));
+    return from_json(summary);
   } catch (const std::exception&) {
     return std::nullopt;
   }
 }
-
-}  // namespace
 
 std::string this_machine() {
   char name[256] = {};
@@ -142,6 +146,19 @@ std::vector<Evidence> EvidenceStore::load(const std::string& task, const std::st
     if (auto ev = read_summary(f); ev && ev->key == key && ev->task == task) out.push_back(std::move(*ev));
   }
   return out;
+}
+
+std::set<std::string> EvidenceStore::cells_of_other_keys(const std::string& task, const std::string& key) const {
+  std::set<std::string> cells;
+  std::error_code e;
+  for (const auto& f : fs::directory_iterator(folder(task), e)) {
+    const std::string name = f.path().filename().string();
+    if (name.starts_with(key + ".") || !name.ends_with(".json") || is_details(name)) continue;
+    if (const auto ev = read_summary(f); ev && ev->task == task) {
+      for (const auto& [cell, judged] : ev->cells) cells.insert(cell);
+    }
+  }
+  return cells;
 }
 
 std::optional<std::map<std::string, std::string>> EvidenceStore::newest_inputs(const std::string& task) const {

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class EvidenceStore {
 
   /// Every machine's evidence for this key, this machine's first. A damaged file counts as absent.
   std::vector<Evidence> load(const std::string& task, const std::string& key) const;
+  /// Cells that evidence of any other key holds.
+  std::set<std::string> cells_of_other_keys(const std::string& task, const std::string& key) const;
   /// What the newest evidence of any key was measured from (name -> hash), if there is any.
   std::optional<std::map<std::string, std::string>> newest_inputs(const std::string& task) const;
   /// The details of this machine's evidence for a key; an empty object if there are none.
@@ -50,6 +53,9 @@ class EvidenceStore {
   fs::path folder(const std::string& task) const;
   fs::path directory_;
 };
+
+/// Of a summary's JSON; nullopt where it is damaged or was judged under older rules.
+std::optional<Evidence> evidence_from(const nlohmann::json& summary);
 
 /// A short hash of the host name; the name itself is never written.
 std::string this_machine();

@@ -49,6 +49,9 @@ int gate(Tree& tree, const std::string& id) {
       ++bad;
     } else if (!id.empty()) {
       fmt::print("gate green {} (key {})\n", t->id, tree.keys().of(t->id).id.substr(0, 12));
+      const Verdict& v = tree.own(t->id);
+      for (const auto& [name, lacks] : v.absent)
+        fmt::print("  {}: {}not measurable here: {}\n", name, v.stale_absent.contains(name) ? "stale, " : "", lacks);
       show_differences(tree, t->id);
     }
   }

@@ -65,7 +65,9 @@ std::string ledger_text(Tree& tree) {
     const std::string number = t->in_scope ? std::to_string(t->rank) : "-",
                       wave = t->in_scope ? std::to_string(t->wave) : "-";
     const std::string risk = t->risk + (t->risk_reason.empty() ? "" : ": " + t->risk_reason);
-    const std::string gate = state.name == "out-of-scope" ? "-" : state.name == "done" ? "green" : state.why;
+    std::string gate = state.name == "out-of-scope" ? "-" : state.name == "done" ? "green" : state.why;
+    if (const std::string absent = absent_cells(tree.own(t->id)); state.name == "done" && !absent.empty())
+      gate += "; " + absent;
     s +=
         fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", number, wave, t->phase, t->id,
                     t->delegate.empty() ? "-" : cell(p, t->delegate), t->depends.empty() ? "-" : join(t->depends, ", "),

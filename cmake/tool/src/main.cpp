@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "child.hpp"
+#include "collected.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
 
@@ -39,7 +40,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "cpize " CPIZE_VERSION);
   std::string plan, task, why, kind;
   int before = 0, take = 0, wave = 0;
-  bool verify = false, update = false, manual = false, automatic = false, publish_pages = false;
+  bool verify = false, update = false, manual = false, automatic = false, publish_pages = false, collect = false;
   DriveOptions drive_options;
   std::vector<std::string> modes, command, seams;
   app.add_option("--plan", plan, "the plan file or its build directory; default: here, or build/");
@@ -71,6 +72,12 @@ int run(int argc, char** argv) {
   c = tree_command(app.add_subcommand("key", "what a task's key holds and what changed"),
                    [&](Tree& t) { return show_key(t, task); });
   c->add_option("task", task);
+  c = tree_command(app.add_subcommand("evidence", "where the evidence of each required cell comes from"), [&](Tree& t) {
+    if (collect && !task.empty()) throw UsageError("evidence --collect takes no task");
+    return collect ? collect_evidence(t) : show_evidence(t, task);
+  });
+  c->add_option("task", task, "one task; default: all in scope");
+  c->add_flag("--collect", collect, "copy this machine's evidence of cells on GPUs into the sources");
   tree_command(app.add_subcommand("ledger", "write docs/cp_integration_plan.md into the build tree"), write_ledger);
   c = tree_command(app.add_subcommand("reopen", "make a task, or both ends of an edge a->b, stale"),
                    [&](Tree& t) { return reopen(t, seams, why); });

@@ -8,6 +8,7 @@
 
 #include "child.hpp"
 #include "judge.hpp"
+#include "launch.hpp"
 #include "sha256.hpp"
 #include "text.hpp"
 
@@ -99,6 +100,78 @@ CellJudgement judge_one(const Task& t, const Report& r, const std::string& name)
   return j;
 }
 
+/// One group of cells, run.
+struct Launch {
+  LaunchGroup group;
+  ChildResult child;
+  Report report;
+};
+
+/// The group that writes the task's artifact: the one of the plan's own mesh and backend, which every task requires.
+std::size_t artifact_group(const Plan& plan, const std::vector<LaunchGroup>& groups) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (const auto& cell : groups[i].cells)
+      if (const CellPlace c = CellPlace::of(cell); c.backend == plan.backend && c.ranks == plan.world) return i;
+  }
+  return 0;
+}
+
+std::vector<Launch> launch_all(const Plan& plan, const Task& t, const std::vector<std::string>& cells,
+                               const fs::path& log, const fs::path& report_file) {
+  ChildSpec child{t.command, log, plan.source, {}, t.timeout};
+  child.command.insert(child.command.end(), t.args.begin(), t.args.end());
+  child.environment = {
+      {"CPIZE_TASK", t.id}, {"CPIZE_MEASUREMENT", report_file.string()}, {"CPIZE_BUILD_DIR", plan.build.string()}};
+  const auto groups = launch_groups(cells);
+  const std::size_t writer = artifact_group(plan, groups);
+  std::vector<Launch> launches;
+  std::error_code e;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const LaunchGroup& g = groups[i];
+    ChildSpec one = child;
+    one.append_log = i > 0;
+    if (!t.artifact.empty() && i == writer) {
+      const fs::path artifact = plan.build / t.artifact;
+      fs::create_directories(artifact.parent_path());
+      one.environment["CPIZE_ARTIFACT"] = artifact.string();
+    }
+    fmt::print("{}: measuring {} cell{}{}\n", t.id, g.cells.size(), g.cells.size() == 1 ? "" : "s",
+               g.backend == "threads" ? "" : fmt::format(" over {} on {} ranks, {}", g.backend, g.ranks, g.device));
+    std::fflush(stdout);
+    fs::remove(report_file, e);
+    Launch l{g, launch(plan, t.id, one, g), {}};
+    l.report = read_report(t, report_file, l.child);
+    fs::remove(report_file, e);
+    launches.push_back(std::move(l));
+  }
+  return launches;
+}
+
+/// Judges a group's cells into the evidence and its details.
+void add_launch(const Task& t, const Plan& plan, const std::string& machine, const Launch& l, Evidence& ev,
+                json& details) {
+  const Report& report = l.report;
+  const Run run{machine, now(), l.child.seconds, facts_of(plan, t, report.measurement)};
+  const auto keep = [&](const std::string& name) {
+    const CellJudgement j = judge_one(t, report, name);
+    const json raw =
+        report.fault.empty() && t.verb != "check" ? report.measurement["cells"].value(name, json()) : json();
+    details["cells"][name] = {
+        {"ok", j.ok}, {"why", j.why}, {"when", run.when}, {"facts", run.facts}, {"measured", raw}};
+    ev.cells[name] = {j, run};
+  };
+  for (const auto& name : l.group.cells) keep(name);
+  if (!report.fault.empty() || t.verb == "check") return;
+  details["profile"] = report.measurement["profile"];
+  if (const json more = report.measurement.value("details", json::object()); more.is_object())
+    details["details"].update(more);
+  for (const auto& [name, cell] : report.measurement["cells"].items()) {
+    // more than was asked for; but only what this launch could have measured
+    const auto groups = launch_groups({l.group.cells.empty() ? name : l.group.cells[0], name});
+    if (std::ranges::find(l.group.cells, name) == l.group.cells.end() && groups.size() == 1) keep(name);
+  }
+}
+
 }  // namespace
 
 Measured measure(Tree& tree, const std::string& id, const std::vector<std::string>& cells) {
@@ -113,21 +186,8 @@ Measured measure(Tree& tree, const std::string& id, const std::vector<std::strin
   fs::create_directories(plan.logs());
   fs::remove(report_file, e);
 
-  ChildSpec child{t.command, m.log, plan.source, {}, t.timeout};
-  child.command.insert(child.command.end(), t.args.begin(), t.args.end());
-  child.environment = {{"CPIZE_TASK", id},
-                       {"CPIZE_CELLS", join(cells, " ")},
-                       {"CPIZE_MEASUREMENT", report_file.string()},
-                       {"CPIZE_BUILD_DIR", plan.build.string()}};
-  if (!t.artifact.empty()) {
-    const fs::path artifact = plan.build / t.artifact;
-    fs::create_directories(artifact.parent_path());
-    child.environment["CPIZE_ARTIFACT"] = artifact.string();
-  }
-  fmt::print("{}: measuring {} cell{}\n", id, cells.size(), cells.size() == 1 ? "" : "s");
-  std::fflush(stdout);
-  const ChildResult r = run_child(child);
-  m.seconds = r.seconds;
+  const auto launches = launch_all(plan, t, cells, m.log, report_file);
+  for (const auto& l : launches) m.seconds += l.child.seconds;
 
   tree.refresh();
   if (tree.keys().of(id).id != key.id) {
@@ -135,14 +195,12 @@ Measured measure(Tree& tree, const std::string& id, const std::vector<std::strin
     fs::remove(report_file, e);
     return m;
   }
-  if (r.not_started) {
-    m.why = "the program " + r.text;
+  if (std::ranges::all_of(launches, [](const Launch& l) { return l.child.not_started; })) {
+    m.why = "the program " + launches[0].child.text;
     m.show_log = true;
     tree.note_attempt(id, m.why);
     return m;
   }
-  const Report report = read_report(t, report_file, r);
-  fs::remove(report_file, e);
 
   const std::string machine = this_machine();
   Evidence ev{id, key.id, machine, {}, {}};
@@ -152,27 +210,11 @@ Measured measure(Tree& tree, const std::string& id, const std::vector<std::strin
     ev.cells = std::move(old.cells);
     details = tree.store().details(id, key.id);
   }
-  const Run run{machine, now(), r.seconds, facts_of(plan, t, report.measurement)};
   details["schema"] = 1;
   details["task"] = id;
   details["key"] = key.id;
   details["inputs"] = inputs;
-  const auto keep = [&](const std::string& name) {
-    const CellJudgement j = judge_one(t, report, name);
-    const json raw =
-        report.fault.empty() && t.verb != "check" ? report.measurement["cells"].value(name, json()) : json();
-    details["cells"][name] = {
-        {"ok", j.ok}, {"why", j.why}, {"when", run.when}, {"facts", run.facts}, {"measured", raw}};
-    ev.cells[name] = {j, run};
-  };
-  for (const auto& name : cells) keep(name);
-  if (report.fault.empty() && t.verb != "check") {
-    details["profile"] = report.measurement["profile"];
-    details["details"] = report.measurement.value("details", json::object());
-    for (const auto& [name, cell] : report.measurement["cells"].items()) {
-      if (std::ranges::find(cells, name) == cells.end()) keep(name);  // more than was asked for
-    }
-  }
+  for (const auto& l : launches) add_launch(t, plan, machine, l, ev, details);
   details["log"] = plan.portable(tail(read_file(m.log).value_or(""), 40, 4000));
   if (!t.artifact.empty()) {
     if (const auto text = read_file(plan.build / t.artifact)) ev.artifact = sha256(*text);

@@ -157,7 +157,9 @@ Plan load_plan(const fs::path& file) {
     p.generator = s("generator");
     p.arguments = s("arguments"), p.scope = s("scope"), p.mode = s("mode"), p.data = s("data"), p.launch = s("launch");
     p.backend = s("backend"), p.model = s("model"), p.ref = s("ref");
-    p.multi = j.value("multi", false);
+    p.multi = j.value("multi", false), p.cuda = j.value("cuda", false);
+    p.mpiexec = s("mpiexec");
+    p.collected_evidence = s("collected_evidence");
     p.dp = j.value("dp", 1), p.world = j.value("world", 1);
     p.cp = j.value("cp", std::vector<int>{});
     p.focus = strings(j, "focus");

@@ -28,9 +28,10 @@ struct Task {
 };
 
 struct Plan {
-  fs::path file, source, build, evidence_dir, decisions, ledger, serial_tree, serial_lock;
+  fs::path file, source, build, evidence_dir, collected_evidence, decisions, ledger, serial_tree, serial_lock;
   std::string name, config, cmake, ctest, generator, arguments, scope, mode, data, launch, backend, model, ref;
-  bool multi = false;
+  std::string mpiexec;  // "" where the build has no MPI
+  bool multi = false, cuda = false;
   int dp = 1, world = 1;
   std::vector<int> cp;
   std::vector<std::string> focus;

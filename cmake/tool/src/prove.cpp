@@ -117,6 +117,10 @@ int prove_once(Tree& tree, const std::string& id) {
   tree.refresh();
   const Verdict& v = tree.own(id);
   if (v.green()) return green(tree, id, fmt::format("measured in {:.1f} s", m.seconds));
+  if (v.kind == Verdict::kNoInput) {
+    say(fmt::format("{}: BLOCKED: {}", id, v.why));
+    return kBlocked;
+  }
   return red(id, v.why, m.log);
 }
 

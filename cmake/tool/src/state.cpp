@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "locks.hpp"
+#include "text.hpp"
 
 namespace cpize::tool {
 
@@ -37,6 +40,17 @@ std::string proof_of(const Verdict& verdict) {
   if (worst && worst->tolerance == 0) text += ", equal bit for bit";
   if (worst && worst->tolerance > 0)
     text += fmt::format(", worst difference {:.1e} of {:.1e} allowed", worst->difference, worst->tolerance);
+  if (const std::string absent = absent_cells(verdict); !absent.empty()) text += "; " + absent;
+  return text;
+}
+
+std::string absent_cells(const Verdict& verdict) {
+  if (verdict.absent.empty()) return "";
+  std::vector<std::string> reasons;
+  for (const auto& [name, why] : verdict.absent)
+    if (std::ranges::find(reasons, why) == reasons.end()) reasons.push_back(why);
+  std::string text = fmt::format("{} not measurable here ({})", verdict.absent.size(), join(reasons, "; "));
+  if (!verdict.stale_absent.empty()) text += fmt::format(", {} of them stale", verdict.stale_absent.size());
   return text;
 }
 

@@ -13,7 +13,11 @@ struct State {
 
 State state_of(Tree& tree, const Task& task);
 
-/// What green evidence holds, in a few words: "7 cells, worst difference 1.2e-13 of 3e-12 allowed".
+/// What green evidence holds, in a few words: "7 cells, worst difference 1.2e-13 of 3e-12 allowed; 10 not measurable
+/// here: no GPU".
 std::string proof_of(const Verdict& verdict);
+
+/// "10 not measurable here (no GPU), 3 of them stale"; "" where every required cell has evidence or can be measured.
+std::string absent_cells(const Verdict& verdict);
 
 }  // namespace cpize::tool

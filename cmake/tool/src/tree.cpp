@@ -17,13 +17,17 @@ Tree::Tree(const fs::path& plan_file)
       decisions_(read_decisions(plan_.decisions)),
       files_(plan_.build / "cpize-files.txt"),
       keys_(std::make_unique<Keys>(plan_, decisions_, files_)),
-      store_(plan_.evidence_dir) {}
+      store_(plan_.evidence_dir),
+      collected_(plan_.collected_evidence),
+      machine_(Machine::here(plan_)) {}
 
 void Tree::refresh() {
   plan_ = load_plan(plan_file_);
   decisions_ = read_decisions(plan_.decisions);
   files_.forget();
   keys_ = std::make_unique<Keys>(plan_, decisions_, files_);
+  collected_ = CollectedEvidence(plan_.collected_evidence);
+  machine_ = Machine::here(plan_);
   verdicts_.clear();
   roots_.clear();
 }
@@ -55,14 +59,9 @@ Verdict Tree::judge(const Task& t) {
   }
   const json attempt = json::parse(read_file(attempt_file(t.id)).value_or(""), nullptr, false);
   const bool failed = attempt.is_object() && attempt.value("key", std::string()) == key.id;
-  const auto evidence = store_.load(t.id, key.id);
-  if (evidence.empty()) {
-    if (failed) return is(Verdict::kRed, attempt.value("why", std::string()));
-    const std::string stale = why_stale(t, 0);
-    return stale.empty() ? is(Verdict::kNever, "never measured") : is(Verdict::kStale, stale);
-  }
+  const auto evidence = evidence_for(t.id, key.id);
   v.wanted.clear();
-  std::string red, missing;
+  std::string red, missing, hardware;
   for (const auto& name : t.cells) {
     const Cell* best = nullptr;
     for (const auto& e : evidence) {
@@ -73,18 +72,47 @@ Verdict Tree::judge(const Task& t) {
       v.cells[name] = *best;
       continue;
     }
-    v.wanted.push_back(name);
+    const std::string lacks = machine_.lacks_for(name);
     if (best && red.empty()) red = fmt::format("{} [{}]", best->judgement.why, name);
-    if (!best) missing += (missing.empty() ? "" : " ") + name;
+    if (lacks.empty()) v.wanted.push_back(name);
+    if (best) continue;
+    if (lacks.empty()) {
+      missing += (missing.empty() ? "" : " ") + name;
+      continue;
+    }
+    v.absent[name] = lacks;
+    if (hardware.empty() && asks_for(plan_, name)) hardware = fmt::format("{} not measurable here: {}", name, lacks);
+  }
+  if (!v.absent.empty()) {
+    std::set<std::string> old = store_.cells_of_other_keys(t.id, key.id);
+    old.merge(collected_.cells_of_other_keys(t.id, key.id));
+    for (const auto& [name, lacks] : v.absent)
+      if (old.contains(name)) v.stale_absent.insert(name);
+  }
+  if (evidence.empty() && !v.wanted.empty()) {
+    if (failed) return is(Verdict::kRed, attempt.value("why", std::string()));
+    const std::string stale = why_stale(t, 0);
+    return stale.empty() ? is(Verdict::kNever, "never measured") : is(Verdict::kStale, stale);
   }
   if (!red.empty()) return is(Verdict::kRed, red);
   if (failed) return is(Verdict::kRed, attempt.value("why", std::string()));
   if (!missing.empty()) return is(Verdict::kMissing, fmt::format("missing: not measured on {}", missing));
+  if (!hardware.empty()) return is(Verdict::kNoInput, hardware);
+  if (v.cells.empty())
+    return is(Verdict::kNoInput, fmt::format("no cell of it can be measured here: {}", v.absent.begin()->second));
   if (std::string fault = artifact_fault(t, evidence); !fault.empty()) {
-    v.wanted = t.cells;
+    v.wanted.clear();
+    for (const auto& name : t.cells)
+      if (machine_.lacks_for(name).empty()) v.wanted.push_back(name);
     return is(Verdict::kMissing, fault);
   }
   return is(Verdict::kGreen, "");
+}
+
+std::vector<Evidence> Tree::evidence_for(const std::string& task, const std::string& key) const {
+  std::vector<Evidence> all = store_.load(task, key);
+  for (auto& e : collected_.load(task, key)) all.push_back(std::move(e));
+  return all;
 }
 
 std::string Tree::artifact_fault(const Task& t, const std::vector<Evidence>& evidence) {

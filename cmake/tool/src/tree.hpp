@@ -2,14 +2,17 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "collected.hpp"
 #include "decisions.hpp"
 #include "evidence.hpp"
 #include "files.hpp"
 #include "keys.hpp"
+#include "launch.hpp"
 #include "plan.hpp"
 
 namespace cpize::tool {
@@ -22,13 +25,15 @@ struct Verdict {
     kMissing,  // some required cells lack evidence at this key
     kStale,    // evidence of another key only
     kRed,      // measured at this key and refused, or could not be measured
-    kNoInput,  // an input that the machine or the checkout lacks
+    kNoInput,  // an input, or hardware that the plan asks for, which the machine or the checkout lacks
   };
   Kind kind = kNever;
-  std::string why;                        // one line; "" when green
-  std::vector<std::string> wanted;        // cells to measure
-  std::vector<std::string> unmeasurable;  // required cells without evidence that this machine cannot measure
-  std::map<std::string, Cell> cells;      // the required cells that are green, with how they were measured
+  std::string why;                            // one line; "" when green
+  std::vector<std::string> wanted;            // cells to measure
+  std::vector<std::string> unmeasurable;      // required cells without evidence that this machine cannot measure
+  std::map<std::string, Cell> cells;          // the required cells that are green, with how they were measured
+  std::map<std::string, std::string> absent;  // required cells without evidence that cannot be measured here: why
+  std::set<std::string> stale_absent;         // those of them that have evidence of an older key
   bool green() const { return kind == kGreen; }
 };
 
@@ -44,6 +49,8 @@ class Tree {
   const Plan& plan() const { return plan_; }
   const Decisions& decisions() const { return decisions_; }
   const EvidenceStore& store() const { return store_; }
+  /// The machine as it was when the plan was read.
+  const Machine& machine() const { return machine_; }
   Keys& keys() { return *keys_; }
   FileCache& files() { return files_; }
 
@@ -62,6 +69,7 @@ class Tree {
  private:
   Verdict judge(const Task& task);
   std::string why_stale(const Task& task, int depth);
+  std::vector<Evidence> evidence_for(const std::string& task, const std::string& key) const;
   std::string artifact_fault(const Task& task, const std::vector<Evidence>& evidence);
   fs::path attempt_file(const std::string& task) const;
 
@@ -71,6 +79,8 @@ class Tree {
   FileCache files_;
   std::unique_ptr<Keys> keys_;
   EvidenceStore store_;
+  CollectedEvidence collected_;
+  Machine machine_;
   std::unordered_map<std::string, Verdict> verdicts_;
   std::unordered_map<std::string, std::optional<Root>> roots_;
 };

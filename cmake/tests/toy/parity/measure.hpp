@@ -43,6 +43,13 @@ inline Demands demands(const std::string& profile) {
 inline int measure(const std::string& profile, double computed, double expected) {
   if (const std::string ms = environment("TOY_MS"); !ms.empty())
     std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(ms)));
+  const std::string rank = environment("RANK");
+  if (const std::string trace = environment("TOY_TRACE"); !trace.empty())
+    std::ofstream(trace, std::ios::app) << environment("CPIZE_TASK") + " rank " + rank + " of " +
+                                               environment("WORLD_SIZE") + " on " +
+                                               environment("CUDA_VISIBLE_DEVICES") + ": " + environment("CPIZE_CELLS") +
+                                               "\n";
+  if (!rank.empty() && rank != "0") return 0;  // one process a rank: rank 0 alone reports
   if (const std::string artifact = environment("CPIZE_ARTIFACT"); !artifact.empty())
     std::ofstream(artifact) << "# " << environment("CPIZE_TASK") << "\n\ncomputed " << computed << "\n";
   const std::string path = environment("CPIZE_MEASUREMENT");
