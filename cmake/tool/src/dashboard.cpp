@@ -41,20 +41,37 @@ void attach(const std::string& name, const fs::path& file) {
              xml_text(fs::absolute(file).string()));
 }
 
+const json* measured(const json& details, const std::string& cell, const char* what) {
+  const json::json_pointer path = json::json_pointer("/cells") / cell / "measured" / what;
+  const json* found = details.contains(path) ? &details.at(path) : nullptr;
+  return found && found->is_array() ? found : nullptr;
+}
+
+// A summary of many cells has no room for names; the details have all.
+std::string name_of(const Worst& worst, const std::string& cell, const json& details) {
+  const json* all = measured(details, cell, "measurements");
+  if (!all) return worst.name;
+  for (const auto& m : *all) {
+    if (m.is_object() && m.value("difference", json()) == worst.difference &&
+        m.value("tolerance", json()) == worst.tolerance && m.value("name", json()).is_string())
+      return m["name"].get<std::string>();
+  }
+  return worst.name;
+}
+
 // Counters under their own names, so that a dashboard draws them over time: those of the plan's mesh, which every task
 // is measured on.
 void say_counters(const Plan& plan, const json& details) {
-  if (!details.contains("cells") || !details["cells"].is_object()) return;
   std::string mesh = std::to_string(plan.dp);
   for (const int c : plan.cp) mesh += fmt::format("x{}", c);
   const std::string wanted = fmt::format("{}/{}/", mesh, plan.backend);
-  for (const auto& [name, cell] : details["cells"].items()) {
-    if (!name.starts_with(wanted)) continue;
-    const json measured = cell.value("measured", json());
-    if (!measured.is_object() || !measured.contains("counters") || !measured["counters"].is_array()) continue;
+  const json cells = details.value("cells", json::object());
+  for (const auto& [name, cell] : cells.items()) {
+    const json* counters = name.starts_with(wanted) ? measured(details, name, "counters") : nullptr;
+    if (!counters) continue;
     say_text("counters of", name);
-    for (const auto& counter : measured["counters"]) {
-      if (!counter.is_object() || !counter.contains("name") || !counter["name"].is_string()) continue;
+    for (const auto& counter : *counters) {
+      if (!counter.is_object() || !counter.value("name", json()).is_string()) continue;
       const json value = counter.value("value", json());
       say_number(counter["name"].get<std::string>(), value.is_number() ? value.get<double>() : std::nan(""));
     }
@@ -93,6 +110,7 @@ void report_to_dashboard(Tree& tree, const std::string& id) {
   const std::string key = tree.keys().of(id).id;
   const std::vector<Evidence> all = tree.store().load(id, key);
   if (all.empty()) return;
+  const json details = tree.store().details(id, key);
 
   std::optional<Worst> worst;  // the one nearest to, or furthest over, its tolerance
   std::string where;
@@ -115,12 +133,12 @@ void report_to_dashboard(Tree& tree, const std::string& id) {
   if (worst) {
     say_number("difference", worst->difference);
     say_number("tolerance", worst->tolerance);
-    say_text("nearest its tolerance", fmt::format("{} in {}", worst->name, where));
+    say_text("nearest its tolerance", fmt::format("{} in {}", name_of(*worst, where, details), where));
   }
   say_number("cells", static_cast<double>(cells.size()));
   if (compared > 0) say_number("compared", static_cast<double>(compared));
   say_text("key", key);
-  say_counters(plan, tree.store().details(id, key));
+  say_counters(plan, details);
   for (const Evidence& evidence : all) {
     const fs::path summary = tree.store().summary_file(id, key, evidence.machine);
     const std::string machine = all.size() > 1 ? " of " + evidence.machine : "";
