@@ -204,12 +204,13 @@ int report(Tree& tree, bool publish_pages) {
   if (const std::string input = plan.newer_input(); !input.empty())
     fmt::print("the plan is older than {}: configure first\n", input);
   print_table(tree);
-  std::vector<std::string> elsewhere;
+  std::map<std::string, std::vector<std::string>> absent;  // what is absent -> where
   for (const Task* t : plan.ranked()) {
-    if (const auto& cells = tree.own(t->id).unmeasurable; !cells.empty())
-      elsewhere.push_back(fmt::format("{}: {}", t->id, join(cells, " ")));
+    if (const std::string text = absent_cells(tree.own(t->id)); !text.empty()) absent[text].push_back(t->id);
   }
-  print_list("not measurable here, and no evidence of another machine:", elsewhere);
+  std::vector<std::string> elsewhere;
+  for (const auto& [text, ids] : absent) elsewhere.push_back(fmt::format("{}: {}", text, join(ids, " ")));
+  print_list("required cells without evidence, by task:", elsewhere);
   const auto open = open_questions(plan);
   print_list(fmt::format("docs/current_code_structure.md: {} {} left", open.size(), kOpen), open);
   if (const Uncommitted git = uncommitted(plan); git.known) {

@@ -35,6 +35,7 @@ options = parser.parse_args()
 dice = random.Random(options.seed)
 
 PORT = "modules/trunk/transition.cpp"
+BUILDS = re.compile(r"/?(ninja|cmake|ccache|cc1plus|collect2|ld|as|sh|[cg]\+\+(-\d+)?|[\w-]+-(g|c)\+\+(-\d+)?)$")  # these may outlive a kill: they hold the build lock
 RETURN = re.compile(r"(at::Tensor TransitionImpl::forward_local\(.*?\n  return )(?!1\.001)", re.DOTALL)
 EDIT = "\n// the tests of kills were here: "
 
@@ -63,7 +64,7 @@ class Real:
         self.plan = json.loads((self.build / "cpize-plan.json").read_text())
         self.source = pathlib.Path(self.plan["source"])
         self.tasks = {t["id"]: t for t in self.plan["tasks"] if t["in_scope"]}
-        run(["cmake", "--build", self.build, "--target", "cpize", *[f"cpize_phase{n}" for n in sorted({t["phase"] for t in self.tasks.values()}) if n < 6]])
+        run(["cmake", "--build", self.build, "--target", "cpize", *sorted({f"cpize_phase{t['phase']}" for t in self.tasks.values() if t["phase"] < 6})])
         self.tool = self.build / "cmake/tool/cpize"
         self.port = self.source / PORT
         self.text = self.port.read_text()
@@ -157,7 +158,7 @@ def kill(real, drive):
     except ProcessLookupError:
         return "nothing"
     name = pathlib.Path(line.split()[0]).name
-    return {"ctest": "ctest", "cpize": "a proof"}.get(name, "a compiler or builder" if re.search(r"cc1plus|ninja|cmake|ccache|c\+\+|g\+\+|collect2|ld$", name) else "a program")
+    return {"ctest": "ctest", "cpize": "a proof"}.get(name, "a compiler or builder" if BUILDS.match(name) else "a program")
 
 
 def killed():
@@ -220,7 +221,7 @@ def killed():
 
 def wait_gone(real, seconds=10):
     end = time.monotonic() + seconds
-    while real.processes():
+    while any(not BUILDS.match(pathlib.Path(line.split()[0]).name) for line in real.processes().values() if line.strip()):
         if time.monotonic() > end:
             return False
         time.sleep(0.02)
