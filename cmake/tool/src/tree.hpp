@@ -30,7 +30,6 @@ struct Verdict {
   Kind kind = kNever;
   std::string why;                            // one line; "" when green
   std::vector<std::string> wanted;            // cells to measure
-  std::vector<std::string> unmeasurable;      // required cells without evidence that this machine cannot measure
   std::map<std::string, Cell> cells;          // the required cells that are green, with how they were measured
   std::map<std::string, std::string> absent;  // required cells without evidence that cannot be measured here: why
   std::set<std::string> stale_absent;         // those of them that have evidence of an older key
@@ -49,6 +48,8 @@ class Tree {
   const Plan& plan() const { return plan_; }
   const Decisions& decisions() const { return decisions_; }
   const EvidenceStore& store() const { return store_; }
+  /// Evidence of every machine for this key: the store's, then what was collected with the sources.
+  std::vector<Evidence> evidence_for(const std::string& task, const std::string& key) const;
   /// The machine as it was when the plan was read.
   const Machine& machine() const { return machine_; }
   Keys& keys() { return *keys_; }
@@ -56,6 +57,8 @@ class Tree {
 
   /// Reads plan, decisions and files again.
   void refresh();
+
+  /// What is stored for this key, this machine's first, and what other machines sent along with the sources.
 
   /// The task's own evidence, whatever its producers say.
   const Verdict& own(const std::string& task);
@@ -69,7 +72,6 @@ class Tree {
  private:
   Verdict judge(const Task& task);
   std::string why_stale(const Task& task, int depth);
-  std::vector<Evidence> evidence_for(const std::string& task, const std::string& key) const;
   std::string artifact_fault(const Task& task, const std::vector<Evidence>& evidence);
   fs::path attempt_file(const std::string& task) const;
 
