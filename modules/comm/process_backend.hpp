@@ -13,6 +13,7 @@ namespace cpize::comm {
 struct ProcessBackendOptions {
   std::chrono::milliseconds timeout{60'000};       // of one collective
   std::chrono::milliseconds join_timeout{30'000};  // of coming together at the start
+  bool check_collectives = false;                  // for backends that do not always check (comm/collective_check.hpp)
 };
 
 class ProcessBackend : public c10d::Backend {
@@ -30,6 +31,9 @@ class ProcessBackend : public c10d::Backend {
 
   /// After fail(): waits until everybody who is alive knows, `at_most` so long.
   virtual void linger(std::chrono::milliseconds at_most) noexcept = 0;
+
+  /// A backend over the same ranks for trying out mistakes: what fails there does not end this world. A collective.
+  virtual c10::intrusive_ptr<c10d::Backend> spare() = 0;
 
   /// This rank is done: tells everybody and waits until all are; PeerError where one fails or does not come within the
   /// timeout. Nothing may be communicated afterwards.

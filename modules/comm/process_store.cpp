@@ -83,9 +83,17 @@ ProcessStore join_store(const LaunchEnvironment& launch, std::chrono::millisecon
   for (int r = 0; r < launch.world; ++r)
     if (r != launch.rank) absent.push_back(r);
   while (true) {
-    std::erase_if(absent, [&](int r) { return prefixed->check({name(r)}); });
+    try {
+      std::erase_if(absent, [&](int r) { return prefixed->check({name(r)}); });
+    } catch (const std::exception&) {  // whoever serves the store gave up first
+      throw PeerError(absent_text(launch, absent, opened.text, timeout));
+    }
     if (absent.empty()) break;
-    if (Clock::now() > deadline) throw PeerError(absent_text(launch, absent, opened.text, timeout));
+    if (Clock::now() > deadline) {
+      if (opened.file.empty() && launch.rank == 0)  // the others, a little later, want to read the list as well
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      throw PeerError(absent_text(launch, absent, opened.text, timeout));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   opened.store = prefixed;

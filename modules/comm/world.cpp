@@ -92,6 +92,11 @@ BackendKind default_backend(const LaunchEnvironment& launch) {
 WorldOptions& WorldOptions::with_environment() {
   timeout = seconds_of("CPIZE_TIMEOUT", timeout);
   join_timeout = seconds_of("CPIZE_JOIN_TIMEOUT", join_timeout);
+  if (const char* check = std::getenv("CPIZE_CHECK_COLLECTIVES"); check && *check) {
+    const std::string value = check;
+    if (value != "0" && value != "1") throw ConfigError("CPIZE_CHECK_COLLECTIVES=" + value + " is neither 0 nor 1");
+    check_collectives = value == "1";
+  }
   return *this;
 }
 
@@ -107,7 +112,7 @@ ProcessWorld ProcessWorld::join(const WorldOptions& options) {
         "--backend mpi or nccl");
   const EnvironmentMap environment = process_environment();
   const LaunchEnvironment launch = read_launch_environment(environment, options.flags, {options.command, options.mesh});
-  const ProcessBackendOptions backend{options.timeout, options.join_timeout};
+  const ProcessBackendOptions backend{options.timeout, options.join_timeout, options.check_collectives};
   if (options.backend == BackendKind::nccl) return {launch, join_nccl(launch, backend)};
   // Started by torchrun or by hand, MPI would be a world of one: first see who is here.
   const bool by_mpi = launch.source == "openmpi" || launch.source == "none" ||
@@ -137,6 +142,9 @@ int run_process_rank(int, char**, const WorldOptions& options, const std::functi
   } catch (const Error& e) {
     std::cerr << "cpize: " + std::string(e.what()) + "\n" << std::flush;
     _exit(e.exit_code());
+  } catch (const c10::Error& e) {
+    std::cerr << "cpize: " + std::string(e.what_without_backtrace()) + "\n" << std::flush;
+    _exit(1);
   } catch (const std::exception& e) {
     std::cerr << "cpize: " + std::string(e.what()) + "\n" << std::flush;
     _exit(1);
@@ -150,6 +158,9 @@ int run_process_rank(int, char**, const WorldOptions& options, const std::functi
   } catch (const Error& e) {
     watch.stop();
     end_with(*world, e.what(), e.exit_code());
+  } catch (const c10::Error& e) {
+    watch.stop();
+    end_with(*world, e.what_without_backtrace(), 1);
   } catch (const std::exception& e) {
     watch.stop();
     end_with(*world, e.what(), 1);

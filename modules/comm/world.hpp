@@ -47,7 +47,11 @@ struct WorldOptions {
   LaunchFlags flags = {};
   std::string command = "<program>";  // for the launch line in messages
 
-  /// Takes CPIZE_TIMEOUT and CPIZE_JOIN_TIMEOUT (seconds) from the environment; ConfigError where they are no numbers.
+  /// Whether every rank's operation is compared before it is done. mpi always does; over nccl it costs a wait for each.
+  bool check_collectives = false;
+
+  /// Takes CPIZE_TIMEOUT and CPIZE_JOIN_TIMEOUT (seconds) and CPIZE_CHECK_COLLECTIVES (0, 1) from the environment;
+  /// ConfigError where they are something else.
   WorldOptions& with_environment();
 };
 

@@ -32,15 +32,16 @@ void check_coordinates(const MeshPtr& mesh) {
 void check_collectives(const MeshPtr& mesh) {
   const int world = mesh->size();
   comm::CallSite site("smoke test");
-  std::vector<at::Tensor> sum{at::full({3}, mesh->rank() + 1.0, at::kDouble)};
+  const auto on = at::TensorOptions(mesh->control_device());
+  std::vector<at::Tensor> sum{at::full({3}, mesh->rank() + 1.0, on.dtype(at::kDouble))};
   mesh->backend().allreduce(sum)->wait();
   require(sum[0].eq(world * (world + 1) / 2.0).all().item<bool>(), *mesh, "all-reduce gave a wrong sum");
 
   // rank s sends s + 1 copies of its number to everybody
   std::vector<std::int64_t> send(world, mesh->rank() + 1), receive(world);
   std::iota(receive.begin(), receive.end(), 1);
-  at::Tensor in = at::full({world * (mesh->rank() + 1)}, mesh->rank(), at::kLong);
-  at::Tensor out = at::full({world * (world + 1) / 2}, -1, at::kLong);
+  at::Tensor in = at::full({world * (mesh->rank() + 1)}, mesh->rank(), on.dtype(at::kLong));
+  at::Tensor out = at::full({world * (world + 1) / 2}, -1, on.dtype(at::kLong));
   mesh->backend().alltoall_base(out, in, receive, send)->wait();
   std::int64_t offset = 0;
   for (int s = 0; s < world; ++s) {
@@ -53,7 +54,8 @@ void check_collectives(const MeshPtr& mesh) {
 
 void check_redistribution(const MeshPtr& mesh) {
   const std::int64_t b = mesh->shape().extent(Axis::dp), n = 2 * mesh->shape().cp_size() + 1;  // uneven on purpose
-  const at::Tensor full = at::arange(b * n * n * 3, at::kDouble).view({b, n, n, 3});
+  const at::Tensor full =
+      at::arange(b * n * n * 3, at::TensorOptions(mesh->control_device()).dtype(at::kDouble)).view({b, n, n, 3});
   const auto pair = shard<Pair>(full, mesh);
   require(redistribute<Pair>(redistribute<PairByChannel>(pair)).local().equal(pair.local()), *mesh,
           "a pair tensor came back changed");

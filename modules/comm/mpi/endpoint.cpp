@@ -34,6 +34,14 @@ Endpoint::Endpoint() {
   check(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
 }
 
+Endpoint::Endpoint(const Endpoint& other) : rank_(other.rank_), size_(other.size_) {
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  if (level < MPI_THREAD_MULTIPLE) throw ConfigError("a second communicator needs an MPI with MPI_THREAD_MULTIPLE");
+  check(MPI_Comm_dup(other.communicator_, &communicator_), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
 void Endpoint::send(int to, int tag, const void* data, std::size_t bytes, Requests& requests) {
   const char* at = static_cast<const char*>(data);
   for (std::size_t sent = 0; sent < bytes; sent += largest_piece) {

@@ -16,6 +16,8 @@ class Endpoint {
  public:
   /// Initialises MPI (once a process) and duplicates the world.
   Endpoint();
+  /// Another communicator over the same ranks; a collective. Only the first endpoint is finalized.
+  Endpoint(const Endpoint& other);
 
   int rank() const { return rank_; }
   int size() const { return size_; }

@@ -251,6 +251,13 @@ void MpiBackend::linger(std::chrono::milliseconds at_most) noexcept {
   }
 }
 
+c10::intrusive_ptr<c10d::Backend> MpiBackend::spare() {
+  std::lock_guard lock(mutex_);  // duplicating waits for the others inside MPI: nobody else may call meanwhile
+  ProcessBackendOptions options;
+  options.timeout = timeout_;
+  return c10::make_intrusive<MpiBackend>(std::make_unique<Endpoint>(*endpoint_), options);
+}
+
 void MpiBackend::leave() {
   const auto deadline = Clock::now() + timeout_;
   {

@@ -39,6 +39,8 @@ class MpiBackend : public ProcessBackend {
   std::string failure() noexcept override;
   std::string fail(const std::string& cause) noexcept override;
   void linger(std::chrono::milliseconds at_most) noexcept override;
+  /// Over a communicator of its own.
+  c10::intrusive_ptr<c10d::Backend> spare() override;
   void leave() override;
 
   /// Of a Work: blocks until the operation is done, or throws PeerError.

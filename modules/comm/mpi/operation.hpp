@@ -8,8 +8,8 @@
 #pragma once
 #include <optional>
 
+#include "comm/envelope.hpp"
 #include "comm/mpi/endpoint.hpp"
-#include "comm/mpi/envelope.hpp"
 
 namespace cpize::comm::mpi {
 

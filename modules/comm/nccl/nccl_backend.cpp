@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "comm/call_site.hpp"
+#include "comm/collective_check.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm {
@@ -30,6 +32,7 @@ NcclBackend::NcclBackend(const ProcessStore& met, const LaunchEnvironment& launc
     : ProcessBackend(launch.rank, launch.world),
       gpu_(gpu),
       timeout_(options.timeout),
+      checks_(options.check_collectives),
       met_(met),
       liveness_(met, launch.rank, launch.world, std::min(longest_silence, options.timeout)) {
   auto group_options = c10d::ProcessGroupNCCL::Options::create();
@@ -45,11 +48,30 @@ void NcclBackend::require_here(const at::Tensor& tensor) const {
                         " and got a tensor on " + tensor.device().str());
 }
 
+void NcclBackend::check(PostedOperation operation) {
+  if (!checks_) return;
+  operation.site = CallSite::current();
+  check_collective(*group_, gpu_, operation);
+}
+
+c10::intrusive_ptr<c10d::Backend> NcclBackend::spare() {
+  if (!checks_)
+    throw ConfigError("nccl backend: without check_collectives a mistake would hang; set CPIZE_CHECK_COLLECTIVES=1");
+  return c10::intrusive_ptr<NcclBackend>::reclaim_copy(this);
+}
+
 c10::intrusive_ptr<c10d::Work> NcclBackend::allreduce(std::vector<at::Tensor>& tensors,
                                                       const c10d::AllreduceOptions& options) {
   if (tensors.size() != 1)
     throw ContractError("nccl backend: allreduce takes one tensor, got " + std::to_string(tensors.size()));
   require_here(tensors[0]);
+  check({c10d::OpType::ALLREDUCE,
+         static_cast<c10d::ReduceOp::RedOpType>(options.reduceOp),
+         tensors[0],
+         tensors[0],
+         {},
+         {},
+         {}});
   if (tensors[0].numel() == 0) return c10::make_intrusive<NothingToDo>();  // on every rank: shapes are alike
   return group_->allreduce(tensors, options);
 }
@@ -64,10 +86,14 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall_base(at::Tensor& output, at
   if (output_splits.size() != ranks || input_splits.size() != ranks)
     throw ContractError("nccl backend: alltoall_base wants one split a rank (" + std::to_string(ranks) + "), got " +
                         std::to_string(output_splits.size()) + " and " + std::to_string(input_splits.size()));
+  check({c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, output, input, output_splits, input_splits, {}});
   return group_->alltoall_base(output, input, output_splits, input_splits, options);
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::barrier(const c10d::BarrierOptions& options) {
+  PostedOperation operation;
+  operation.kind = c10d::OpType::BARRIER;
+  check(std::move(operation));
   c10d::BarrierOptions here = options;
   here.device = gpu_;
   return group_->barrier(here);

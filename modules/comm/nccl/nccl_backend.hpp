@@ -5,6 +5,7 @@
 // comm/store_liveness.hpp. NVLink multicast and all other NCCL_* and TORCH_NCCL_* variables stay as the environment has
 // them.
 #pragma once
+#include "comm/posted_operation.hpp"
 #include "comm/process_backend.hpp"
 #include "comm/store_liveness.hpp"
 
@@ -30,13 +31,17 @@ class NcclBackend : public ProcessBackend {
   std::string failure() noexcept override { return liveness_.failure(); }
   std::string fail(const std::string& cause) noexcept override { return liveness_.fail(cause); }
   void linger(std::chrono::milliseconds at_most) noexcept override { liveness_.linger(at_most); }
+  /// Itself: with check_collectives a mistake is noticed before NCCL hears of it. ConfigError without.
+  c10::intrusive_ptr<c10d::Backend> spare() override;
   void leave() override;
 
  private:
   void require_here(const at::Tensor& tensor) const;
+  void check(PostedOperation operation);
 
   at::Device gpu_;
   std::chrono::milliseconds timeout_;
+  bool checks_;
   ProcessStore met_;
   StoreLiveness liveness_;
   c10::intrusive_ptr<c10d::Backend> group_;

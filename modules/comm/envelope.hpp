@@ -6,7 +6,7 @@
 
 #include "comm/posted_operation.hpp"
 
-namespace cpize::comm::mpi {
+namespace cpize::comm {
 
 struct Envelope {
   std::uint64_t sequence = 0;
@@ -22,4 +22,4 @@ Envelope envelope_of(const PostedOperation& operation, std::uint64_t sequence, i
 /// Empty where `theirs`, from rank `from`, belongs to `mine` of rank `rank`; else one line that names both.
 std::string find_mismatch(const PostedOperation& mine, int rank, const Envelope& theirs, int from);
 
-}  // namespace cpize::comm::mpi
+}  // namespace cpize::comm

@@ -1,9 +1,9 @@
-#include "comm/mpi/envelope.hpp"
+#include "comm/envelope.hpp"
 
 #include <cstring>
 #include <string_view>
 
-namespace cpize::comm::mpi {
+namespace cpize::comm {
 namespace {
 
 std::uint64_t hash(std::string_view bytes) {  // FNV-1a: the same on every machine
@@ -54,4 +54,4 @@ std::string find_mismatch(const PostedOperation& mine, int rank, const Envelope&
   return "";
 }
 
-}  // namespace cpize::comm::mpi
+}  // namespace cpize::comm
