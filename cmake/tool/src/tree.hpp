@@ -58,8 +58,6 @@ class Tree {
   /// Reads plan, decisions and files again.
   void refresh();
 
-  /// What is stored for this key, this machine's first, and what other machines sent along with the sources.
-
   /// The task's own evidence, whatever its producers say.
   const Verdict& own(const std::string& task);
   /// The deepest task at or above `task` (producers, map and infra) that is not green, or nullopt if all are.
