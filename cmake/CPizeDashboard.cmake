@@ -18,6 +18,7 @@
 # CTEST_CMAKE_GENERATOR, CTEST_BUILD_CONFIGURATION         those of an existing tree; otherwise Ninja if there is one, and Release
 # CPIZE_ARGUMENTS           as configured                  the plan's front door
 # CPIZE_CONFIGURE_OPTIONS   none                           more options of the configure, as "-DA=1;-DB=2"
+# CTEST_BUILD_TARGET        all                            what is built before the tests; those of the plan build their own programs
 # CPIZE_LABELS              every test                     only tests whose label matches, such as ^phase[0-7]$
 # CPIZE_JOBS                the processors                 of build and test
 # CPIZE_UPDATE              OFF                            ON: ctest_update() takes the newest sources. It discards local changes
@@ -200,7 +201,9 @@ function(run_pass out pass earlier)
     set(${out} "${earlier}" PARENT_SCOPE)
     return()
   endif()
-  submit(Update)
+  if(revision_known)
+    submit(Update)
+  endif()
 
   set(red "")
   configure_options(options)
@@ -233,11 +236,13 @@ macro(update_sources changes)
   set(${changes} 0)
   find_program(CTEST_GIT_COMMAND git)
   set(_revision 1)
+  set(revision_known FALSE)
   if(CTEST_GIT_COMMAND)
     execute_process(COMMAND "${CTEST_GIT_COMMAND}" -C "${CTEST_SOURCE_DIRECTORY}" rev-parse --show-toplevel
                     RESULT_VARIABLE _revision OUTPUT_VARIABLE _top ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
   if(_revision EQUAL 0)
+    set(revision_known TRUE)
     set(CTEST_UPDATE_TYPE git)
     set(CTEST_UPDATE_COMMAND "${CTEST_GIT_COMMAND}")
     set(CTEST_UPDATE_VERSION_ONLY ON)

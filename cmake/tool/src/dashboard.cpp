@@ -108,7 +108,7 @@ void report_to_dashboard(Tree& tree, const std::string& id) {
   if (!asked_for()) return;
   const Plan& plan = tree.plan();
   const std::string key = tree.keys().of(id).id;
-  const std::vector<Evidence> all = tree.store().load(id, key);
+  const std::vector<Evidence> all = tree.evidence_for(id, key);
   if (all.empty()) return;
   const json details = tree.store().details(id, key);
 
