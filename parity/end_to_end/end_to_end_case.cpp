@@ -4,6 +4,7 @@
 #include "parity/end_to_end/lysozyme_slice.hpp"
 #include "parity/harness/block_parity.hpp"
 #include "parity/harness/compare.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -12,9 +13,9 @@ Measurement measure(const Request& request) {
   const BlockCase block = lysozyme_slice();
   Measurement measurement = measure_block(block, request);
   for (const auto& name : request.cells) {
-    const MeshShape mesh = MeshShape::parse(CellName::parse(name).mesh);
-    const SerialRun serial = run_serial(block, lysozyme_run(block, mesh, 3));
-    const PortRun port = run_port(block, serial, mesh, serial.inputs, serial.output_gradients);
+    const Setting setting = Setting::of(CellName::parse(name));
+    const SerialRun serial = run_serial(block, lysozyme_run(block, setting.mesh, 3), setting);
+    const PortRun port = run_port(block, serial, setting, serial.inputs, serial.output_gradients);
     Cell& cell = measurement.cell(name);
     for (Difference d : compare(block, serial, port.results)) {
       d.name = "whole protein: " + d.name;
@@ -28,4 +29,4 @@ Measurement measure(const Request& request) {
 }  // namespace
 }  // namespace cpize::parity
 
-int main(int argc, char** argv) { return cpize::parity::run_program(argc, argv, cpize::parity::measure); }
+int main(int argc, char** argv) { return cpize::parity::run_ranked_program(argc, argv, cpize::parity::measure); }

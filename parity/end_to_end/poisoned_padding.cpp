@@ -6,7 +6,7 @@
 #include "parity/end_to_end/lysozyme_slice.hpp"
 #include "parity/harness/environment.hpp"
 #include "parity/harness/execute.hpp"
-#include "parity/harness/request.hpp"
+#include "parity/harness/ranks.hpp"
 #include "parity/harness/sabotage.hpp"
 
 namespace cpize::parity {
@@ -17,13 +17,12 @@ Measurement measure(const Request& request) {
   Measurement m("property");
   describe_environment(m);
   for (const auto& name : request.cells) {
-    CellName::parse(name).require_threads_fp64_cpu();
-    const MeshShape mesh = MeshShape::parse(CellName::parse(name).mesh);
-    const SerialRun serial = run_serial(block, lysozyme_run(block, mesh, 11));
+    const Setting setting = Setting::of(CellName::parse(name));
+    const SerialRun serial = run_serial(block, lysozyme_run(block, setting.mesh, 11), setting);
     Cell& cell = m.cell(name);
-    cell.fact("repeat_bit_identical", fact_unless(poison_changes(block, serial, mesh)));
-    const Tensors poisoned = make_inputs(block, serial.run, Padding::poison);
-    const PortRun let_in = run_port(block, serial, mesh, poisoned, serial.output_gradients,
+    cell.fact("repeat_bit_identical", fact_unless(poison_changes(block, serial)));
+    const Tensors poisoned = make_inputs(block, serial.run, Padding::poison, setting);
+    const PortRun let_in = run_port(block, serial, setting, poisoned, serial.output_gradients,
                                     Spoil{.drop_parameter = {}, .ignore_mask = true});
     const bool seen = let_in.results.outputs["z"].isnan().any().item<bool>();
     cell.fact("negative_control_caught", fact_unless(seen ? "" : "padding that was let in changed nothing"));
@@ -35,4 +34,4 @@ Measurement measure(const Request& request) {
 }  // namespace
 }  // namespace cpize::parity
 
-int main(int argc, char** argv) { return cpize::parity::run_program(argc, argv, cpize::parity::measure); }
+int main(int argc, char** argv) { return cpize::parity::run_ranked_program(argc, argv, cpize::parity::measure); }

@@ -8,6 +8,7 @@
 #include "features/read_structure.hpp"
 #include "parity/harness/environment.hpp"
 #include "parity/harness/feature_case.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -56,7 +57,8 @@ FeatureRow row_of(const features::FeatureSpec& spec) {
 }
 
 Measurement measure(const Request& request) {
-  if (request.arguments.size() != 1) throw ConfigError("usage: " + request.program + " <feature> [--mesh 1x2x3]");
+  if (request.arguments.size() != 1)
+    throw ConfigError("usage: " + request.program + " <feature> [--mesh 1x2x3] [--cell 1x2x2/mpi/fp64/cpu]");
   const std::string name = request.arguments[0];
   FeatureCase feature("feature." + name);
   feature.full(full_batch).distribute(distribute).feature(row_of(features::feature_spec(name)));
@@ -66,4 +68,4 @@ Measurement measure(const Request& request) {
 }  // namespace
 }  // namespace cpize::parity
 
-int main(int argc, char** argv) { return cpize::parity::run_program(argc, argv, cpize::parity::measure); }
+int main(int argc, char** argv) { return cpize::parity::run_ranked_program(argc, argv, cpize::parity::measure); }

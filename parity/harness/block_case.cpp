@@ -52,6 +52,16 @@ BlockCase& BlockCase::zero_gradient(std::vector<std::string> parameters) {
   return *this;
 }
 
+BlockCase& BlockCase::precision_size(Sizes sizes) {
+  precision_sizes_ = std::move(sizes);
+  return *this;
+}
+
+BlockCase& BlockCase::fused_size(Sizes sizes) {
+  fused_sizes_ = std::move(sizes);
+  return *this;
+}
+
 BlockCase& BlockCase::cost_size(Sizes sizes) {
   cost_sizes_ = std::move(sizes);
   return *this;
@@ -79,6 +89,7 @@ void BlockCase::check() const {
   if (!serial_ || !port_) fail("needs both serial() and port()");
   if (inputs_.empty() || outputs_.empty()) fail("needs an input and an output");
   if (contraction_.empty()) fail("needs contraction(): the lengths of the sums, from which the tolerance follows");
+  if (!precision_sizes_.has("N") || !fused_sizes_.has("N")) fail("precision_size() and fused_size() need N");
   if (!bounds_.empty() && cost_sizes_.size() == 0) fail("has bounds but no cost_size() to measure at");
   for (const auto* list : {&inputs_, &outputs_})
     for (const auto& info : *list) {

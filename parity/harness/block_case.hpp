@@ -55,7 +55,7 @@ class BlockCase {
  public:
   explicit BlockCase(std::string name) : name_(std::move(name)) {}
 
-  /// A differentiable fp64 input, standard normal unless values() follows.
+  /// A differentiable input (fp64, or the cell's dtype), standard normal unless values() follows.
   template <class L>
   BlockCase& input(const std::string& name, std::vector<std::string> dims) {
     return declare({name, std::move(dims), TensorInfo::Kind::activation, L::spec, L::Family::name, "", {}});
@@ -65,7 +65,7 @@ class BlockCase {
   BlockCase& feature(const std::string& name, std::vector<std::string> dims) {
     return declare({name, std::move(dims), TensorInfo::Kind::feature, L::spec, L::Family::name, "", {}});
   }
-  /// 1 valid, 0 padding, fp64, drawn by the harness. Name one even where the block does not read it: it says where the
+  /// 1 valid, 0 padding, drawn by the harness. Name one even where the block does not read it: it says where the
   /// padding is, and padding must not matter.
   template <class L>
   BlockCase& mask(const std::string& name, std::vector<std::string> dims) {
@@ -112,11 +112,17 @@ class BlockCase {
   /// total is the K of the error budget (compare.hpp).
   BlockCase& contraction(std::vector<std::string> lengths);
 
-  /// For a composition: padding of the inputs holds NaN (integers: a wild number) instead of 1e30.
+  /// For a composition: padding of the inputs holds NaN (integers: a wild number) instead of 1e30 (1e15 in fp32, bf16).
   BlockCase& padding_is_nan();
 
   /// Parameters whose gradient is zero in exact arithmetic. The harness checks that serial's is rounding, too.
   BlockCase& zero_gradient(std::vector<std::string> parameters);
+
+  /// fp32 and bf16: the N that the runs start from, and other widths if the case's own are too small for quantiles of
+  /// errors. Default: N = 37.
+  BlockCase& precision_size(Sizes sizes);
+  /// fp32 and bf16 on CUDA: sizes at which fused kernels take part; N is a start again. Default: N = 97, C = 128.
+  BlockCase& fused_size(Sizes sizes);
 
   /// Where bytes and peaks are measured: large enough that constants do not matter. B is the extent of dp.
   BlockCase& cost_size(Sizes sizes);
@@ -131,6 +137,8 @@ class BlockCase {
   const std::vector<std::string>& contraction_lengths() const { return contraction_; }
   bool pads_with_nan() const { return nan_padding_; }
   const std::vector<std::string>& zero_gradients() const { return zero_gradients_; }
+  const Sizes& precision_sizes() const { return precision_sizes_; }
+  const Sizes& fused_sizes() const { return fused_sizes_; }
   const Sizes& cost_sizes() const { return cost_sizes_; }
   const std::map<std::string, CostBound>& bounds() const { return bounds_; }
 
@@ -162,7 +170,7 @@ class BlockCase {
   Sizes sizes_{{"C", 8}};
   std::vector<std::string> contraction_, zero_gradients_;
   bool nan_padding_ = false;
-  Sizes cost_sizes_;
+  Sizes cost_sizes_, precision_sizes_{{"N", 37}}, fused_sizes_{{"N", 97}, {"C", 128}};
   std::map<std::string, CostBound> bounds_;
   std::function<SerialBlock(const Sizes&)> serial_;
   std::function<PortedBlock(const Sizes&)> port_;

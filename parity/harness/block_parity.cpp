@@ -2,23 +2,27 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "error/error.hpp"
 #include "parity/harness/compare.hpp"
 #include "parity/harness/cost.hpp"
 #include "parity/harness/environment.hpp"
 #include "parity/harness/facts.hpp"
+#include "parity/harness/ranks.hpp"
 #include "parity/harness/sabotage.hpp"
 
 namespace cpize::parity {
 
-void measure_block_cell(const BlockCase& block, const MeshShape& mesh,
+void measure_block_cell(const BlockCase& block, const Setting& setting,
                         const std::map<std::string, std::int64_t>& overrides, Cell& cell) {
-  Facts facts(block, mesh);
+  Facts facts(block, setting);
   std::vector<Difference> worst;
   std::string poison;
-  for (const Run& run : runs_for(block, mesh, overrides)) {
-    const SerialRun serial = run_serial(block, run);
-    const PortRun port = run_port(block, serial, mesh, serial.inputs, serial.output_gradients);
+  for (const Run& run : runs_for(block, setting, overrides)) {
+    const SerialRun serial = run_serial(block, run, setting);
+    const PortRun port = run_port(block, serial, setting, serial.inputs, serial.output_gradients);
     const auto differences = compare(block, serial, port.results);
     facts.see(serial, port, differences);
     keep_worst(worst, differences, run.name);
@@ -26,30 +30,33 @@ void measure_block_cell(const BlockCase& block, const MeshShape& mesh,
     if (run.name == "even/random") {  // even: shards of equal shape exist that can be swapped
       cell.sabotage("drop_gradient", drop_gradient(block, serial, port));
       cell.sabotage("swap_shards", swap_shards(block, serial, port));
-      cell.sabotage("ignore_mask", ignore_mask(block, serial, mesh));
+      cell.sabotage("ignore_mask", ignore_mask(block, serial));
     }
-    if (run.name == "uneven/random" || run.name == "padding/prefix" || run.name == "uneven/none")
-      if (poison.empty()) poison = poison_changes(block, serial, mesh);
+    if (run.name.ends_with("uneven/random") || run.name.ends_with("padding/prefix") || run.name == "uneven/none")
+      if (poison.empty()) poison = poison_changes(block, serial);
   }
   for (auto& d : worst) cell.difference(std::move(d));
   facts.write(cell);
   cell.fact("poison_invariant", fact_unless(poison));
-  measure_cost(block, mesh, cell);
+  measure_cost(block, setting, cell);
+}
+
+void set_threads_for(const Setting& setting) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  at::set_num_threads(setting.device_type == at::kCPU ? 1 : std::clamp(cores / setting.mesh.size(), 1, 16));
 }
 
 Measurement measure_block(const BlockCase& block, const Request& request) {
   block.check();
-  at::set_num_threads(1);
   Measurement measurement("block");
   describe_environment(measurement);
   measurement.detail("case", block.name());
   for (const auto& name : request.cells) {
-    const CellName cell = CellName::parse(name);
-    cell.require_threads_fp64_cpu();
-    const MeshShape mesh = MeshShape::parse(cell.mesh);
-    measure_block_cell(block, mesh, request.sizes, measurement.cell(name));
+    const Setting setting = Setting::of(CellName::parse(name));
+    set_threads_for(setting);
+    measure_block_cell(block, setting, request.sizes, measurement.cell(name));
     std::string runs;
-    for (const Run& run : runs_for(block, mesh, request.sizes))
+    for (const Run& run : runs_for(block, setting, request.sizes))
       runs += (runs.empty() ? "" : "; ") + run.name + " " + str(run.sizes);
     measurement.detail("runs " + name, runs);
   }
@@ -57,7 +64,7 @@ Measurement measure_block(const BlockCase& block, const Request& request) {
 }
 
 int block_main(int argc, char** argv, const std::vector<std::function<BlockCase()>>& cases) {
-  return run_program(argc, argv, [&](const Request& request) {
+  return run_ranked_program(argc, argv, [&](const Request& request) {
     if (cases.size() == 1 && request.arguments.empty()) return measure_block(cases[0](), request);
     std::string known;
     for (const auto& make : cases) {
@@ -65,7 +72,8 @@ int block_main(int argc, char** argv, const std::vector<std::function<BlockCase(
       if (request.arguments.size() == 1 && request.arguments[0] == block.name()) return measure_block(block, request);
       known += " " + block.name();
     }
-    throw ConfigError("usage: " + request.program + " <case> [--mesh 1x2x3] [--size N=7,C=8]; cases:" + known);
+    throw ConfigError("usage: " + request.program +
+                      " <case> [--mesh 1x2x3] [--cell 1x2x2/threads/bf16/cpu] [--size N=7,C=8]; cases:" + known);
   });
 }
 

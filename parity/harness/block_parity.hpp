@@ -7,12 +7,16 @@
 
 namespace cpize::parity {
 
-/// Profile "block": every run of runs_for() compared, facts, poison, sabotage and costs, a cell for each mesh.
+/// Profile "block": every run of runs_for() compared, facts, poison, sabotage and costs, for every cell asked for.
 Measurement measure_block(const BlockCase& block, const Request& request);
 
 /// One cell; `overrides` are sizes given by hand (then the facts say what they leave out).
-void measure_block_cell(const BlockCase& block, const MeshShape& mesh,
+void measure_block_cell(const BlockCase& block, const Setting& setting,
                         const std::map<std::string, std::int64_t>& overrides, Cell& cell);
+
+/// Intra-op threads of this process: one where ranks share the CPU, its share of the cores where they compute on a GPU
+/// and the CPU only makes inputs and the truth.
+void set_threads_for(const Setting& setting);
 
 /// main() of an executable with one case, or of several in one: the first argument then names the case.
 int block_main(int argc, char** argv, const std::vector<std::function<BlockCase()>>& cases);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "error/error.hpp"
+#include "parity/harness/quantiles.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -50,6 +51,7 @@ double largest(const at::Tensor& x) {
 }
 
 std::vector<Difference> compare(const BlockCase& block, const SerialRun& serial, const Results& port) {
+  if (serial.own) return compare_quantiles(block, serial, port);
   double lengths = 0;
   std::string text;
   for (const auto& dim : block.contraction_lengths()) {

@@ -1,7 +1,7 @@
 // Compare: the one function that says how far a result is from serial and how far it may be. Sabotage is judged by it,
 // too.
 //
-// Tolerance = 16 eps sqrt(K) scale, with eps of fp64. 16: four roundings a term, four standard deviations. K: the
+// fp64: tolerance = 16 eps sqrt(K) scale. 16: four roundings a term, four standard deviations. K: the
 // number of terms that one element's sums pass through, one after the other; their rounding errors are independent and
 // grow with its root.
 //   outputs              K = the case's contraction lengths
@@ -9,6 +9,7 @@
 //   parameter gradients  2 K + the positions (B, N, N) that they are summed over
 // scale: the largest value of serial's tensor. Where serial's is zero, or zero in exact arithmetic (zero_gradient()),
 // the largest of its kind (outputs, input gradients, parameter gradients), since that is what cancels.
+// fp32 and bf16: quantiles.hpp.
 #pragma once
 #include <string>
 #include <vector>

@@ -4,11 +4,9 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <mutex>
-
-#include "comm/memory_meter.hpp"
-#include "comm/run_ranks.hpp"
 #include "parity/harness/execute.hpp"
+#include "parity/harness/peak_bytes.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -26,30 +24,36 @@ double bytes(const std::vector<at::Tensor>& tensors) {
   return sum;
 }
 
-/// What one forward and one backward hold. `forward` gives the outputs; `gradients` must exist before.
+/// What one forward and one backward hold. `forward` gives the outputs; `gradients` must exist before. On a GPU a first
+/// step lets libraries take their work spaces.
 template <class Forward>
-Costs peaks(comm::MemoryMeter& meter, const Forward& forward,
+Costs peaks(PeakBytes& bytes_held, bool warm_up, const Forward& forward,
             const std::function<std::vector<at::Tensor>()>& gradients) {
   Costs costs;
+  if (warm_up) {
+    const std::vector<at::Tensor> outputs = forward();
+    torch::autograd::backward(outputs, gradients());
+  }
   {
     at::NoGradGuard no_grad;
-    meter.reset();
+    bytes_held.reset();
     const auto outputs = forward();
-    costs["peak_bytes.forward"] = static_cast<double>(meter.peak_bytes());
+    costs["peak_bytes.forward"] = static_cast<double>(bytes_held.peak());
   }
   const auto seeds = gradients();
-  meter.reset();
+  bytes_held.reset();
   std::vector<at::Tensor> outputs = forward();
-  costs["saved_bytes"] = static_cast<double>(meter.current_bytes()) - bytes(outputs);
+  costs["saved_bytes"] = static_cast<double>(bytes_held.current()) - bytes(outputs);
   torch::autograd::backward(outputs, seeds);
-  costs["peak_bytes.step"] = static_cast<double>(meter.peak_bytes());
+  costs["peak_bytes.step"] = static_cast<double>(bytes_held.peak());
   return costs;
 }
 
-Run cost_run(const BlockCase& block, const MeshShape& mesh) {
+Run cost_run(const BlockCase& block, const Setting& setting) {
   Run run{"cost", block.sizes(), MaskKind::random, 0};
   for (const auto& [letter, value] : block.cost_sizes()) run.sizes.set(letter, value);
-  run.sizes.set("B", mesh.extent(Axis::dp));
+  run.sizes.set("B", setting.mesh.extent(Axis::dp));
+  if (setting.device_type != at::kCPU) run.sizes.set("N", 4 * run.sizes["N"]);
   run.valid_tokens = run.sizes["N"];
   return run;
 }
@@ -65,42 +69,61 @@ Tensors gradients_of(const BlockCase& block, const Run& run) {
   return gradients;
 }
 
-Costs serial_costs(const BlockCase& block, const SerialBlock& built, const Tensors& inputs, const Tensors& gradients) {
+/// `x` as a root of backward needs its gradient.
+at::Tensor as_seed(const at::Tensor& gradient, const Setting& setting) {
+  return gradient.to(setting.device(), setting.dtype);
+}
+
+void clear_gradients(const torch::nn::Module* module) {
+  for (const auto& [name, p] : parameters_of(module)) {
+    at::Tensor parameter = p;
+    parameter.mutable_grad().reset();
+  }
+}
+
+Costs serial_costs(const BlockCase& block, const SerialBlock& truth, const Run& run, const Setting& setting,
+                   const Tensors& inputs, const Tensors& gradients) {
+  SerialBlock built = block.make_serial(run.sizes);
+  copy_parameters(truth.module.get(), built.module.get(), block.name(),
+                  at::TensorOptions(setting.device()).dtype(setting.wide()));
   Tensors leaves;
   for (const auto& info : block.inputs()) {
-    at::Tensor x = inputs[info.name].clone();
+    at::Tensor x = as_given(info, inputs[info.name], setting).clone();
     if (info.kind == TensorInfo::Kind::activation) x.requires_grad_(true);
     leaves.set(info.name, x);
   }
-  comm::MemoryMeter meter;
-  comm::MemoryMeter::Scope metered(meter);
+  PeakBytes held(setting.device());
   return peaks(
-      meter,
+      held, setting.device_type != at::kCPU,
       [&] {
+        const AutocastScope autocast(setting);
         const Tensors out = built.forward(leaves);
         std::vector<at::Tensor> outputs;
         for (const auto& info : block.outputs()) outputs.push_back(out[info.name]);
         return outputs;
       },
       [&] {
+        for (const auto& [name, leaf] : leaves) at::Tensor(leaf).mutable_grad().reset();
+        clear_gradients(built.module.get());
         std::vector<at::Tensor> seeds;
-        for (const auto& info : block.outputs()) seeds.push_back(gradients[info.name]);
+        for (const auto& info : block.outputs()) seeds.push_back(as_seed(gradients[info.name], setting));
         return seeds;
       });
 }
 
-Costs rank_costs(const BlockCase& block, const SerialBlock& serial, const Run& run, const Tensors& inputs,
-                 const Tensors& gradients, const MeshPtr& mesh) {
+Costs rank_costs(const BlockCase& block, const SerialBlock& serial, const Run& run, const Setting& setting,
+                 const Tensors& inputs, const Tensors& gradients, const MeshPtr& mesh) {
   PortedBlock port = block.make_port(run.sizes);
-  copy_parameters(serial.module.get(), port.module.get(), block.name());
-  const ShardedTensors sharded = shard_inputs(block, inputs, mesh);
-  comm::MemoryMeter meter;
-  comm::MemoryMeter::Scope metered(meter);
+  copy_parameters(serial.module.get(), port.module.get(), block.name(),
+                  at::TensorOptions(setting.device()).dtype(setting.wide()));
+  const ShardedTensors sharded = shard_inputs(block, inputs, mesh, setting);
+  PeakBytes held(setting.device());
   std::map<std::string, std::pair<Spec, Shape>> layouts;  // of the outputs: seeds are cut after the first forward
   double before = 0, sent_forward = 0;
   Costs costs = peaks(
-      meter,
+      held, setting.device_type != at::kCPU,
       [&] {
+        const AutocastScope autocast(setting);
         const double start = static_cast<double>(mesh->traffic().sent_bytes);
         const ShardedTensors out = port.forward(sharded);
         std::vector<at::Tensor> outputs;
@@ -114,10 +137,12 @@ Costs rank_costs(const BlockCase& block, const SerialBlock& serial, const Run& r
         return outputs;
       },
       [&] {
+        for (const auto& [name, x] : sharded) at::Tensor(x.local()).mutable_grad().reset();
+        clear_gradients(port.module.get());
         std::vector<at::Tensor> seeds;
         for (const auto& info : block.outputs()) {
           const auto& [spec, global] = layouts.at(info.name);
-          seeds.push_back(seed_for(spec, global, *mesh, gradients[info.name]));
+          seeds.push_back(as_seed(seed_for(spec, global, *mesh, gradients[info.name]), setting));
         }
         return seeds;
       });
@@ -134,30 +159,30 @@ const std::vector<std::string>& cost_counters() {
   return names;
 }
 
-void measure_cost(const BlockCase& block, const MeshShape& mesh, Cell& cell) {
+void measure_cost(const BlockCase& block, const Setting& setting, Cell& cell) {
   if (block.cost_sizes().size() == 0) return;
-  const Run run = cost_run(block, mesh);
+  const Run run = cost_run(block, setting);
   SerialBlock serial = block.make_serial(run.sizes);
   if (serial.module) perturb(*serial.module, block.name());
-  const Tensors inputs = make_inputs(block, run, Padding::random);
+  const Tensors inputs = make_inputs(block, run, Padding::random, setting);
   const Tensors gradients = gradients_of(block, run);
 
   Costs busiest;
-  std::mutex mutex;
-  comm::run_ranks(mesh, [&](const MeshPtr& rank_mesh) {
-    const Costs mine = rank_costs(block, serial, run, inputs, gradients, rank_mesh);
-    const std::lock_guard lock(mutex);
-    for (const auto& [name, value] : mine) keep_most(busiest, name, value);
-  });
+  for (const auto& rank : on_every_rank(setting, [&](const MeshPtr& mesh) {
+         return RankReport{{}, rank_costs(block, serial, run, setting, inputs, gradients, mesh)};
+       }))
+    for (const auto& [name, value] : rank.numbers) keep_most(busiest, name, value);
   CostPoint point;
   point.sizes = run.sizes;
-  point.mesh = mesh;
+  point.mesh = setting.mesh;
+  point.element_bytes = static_cast<double>(c10::elementSize(setting.dtype));
   for (const auto& name : cost_counters()) {
     const auto bound = block.bounds().find(name);
     cell.counter(name, busiest[name],
                  bound == block.bounds().end() ? std::nullopt : std::optional(bound->second(point)));
   }
-  for (const auto& [name, value] : serial_costs(block, serial, inputs, gradients))
+  if (!reports_here()) return;
+  for (const auto& [name, value] : serial_costs(block, serial, run, setting, inputs, gradients))
     cell.counter("serial." + name, value);
 }
 

@@ -7,12 +7,13 @@
 #include "mesh/mesh_shape.hpp"
 #include "parity/harness/measurement.hpp"
 #include "parity/harness/named_tensors.hpp"
+#include "parity/harness/setting.hpp"
 
 namespace cpize::parity {
 
 class BlockCase;
 
-/// Where a bound is evaluated: sizes (B and N among them), mesh, bytes of one element.
+/// Where a bound is evaluated: sizes (B and N among them), mesh, bytes of one element of an activation.
 struct CostPoint {
   Sizes sizes;
   MeshShape mesh;
@@ -34,8 +35,9 @@ using CostBound = std::function<double(const CostPoint&)>;
 /// saved_bytes          held between forward and backward, without inputs and outputs
 const std::vector<std::string>& cost_counters();
 
-/// Runs the port once more at cost_size() on `mesh` and adds the counters, and serial's own peaks, to `cell`. Does
-/// nothing where the case has no cost size.
-void measure_cost(const BlockCase& block, const MeshShape& mesh, Cell& cell);
+/// Runs the port once more at cost_size() in the setting (on a GPU at four times its N, since an allocator's
+/// granularity and the work spaces of libraries are constants) and adds the counters, and serial's own peaks, to
+/// `cell`. Does nothing where the case has no cost size.
+void measure_cost(const BlockCase& block, const Setting& setting, Cell& cell);
 
 }  // namespace cpize::parity

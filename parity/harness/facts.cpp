@@ -100,6 +100,8 @@ void Facts::see_gradients(const SerialRun& serial, const PortRun& port, const st
   finite("input gradient ", port.results.input_gradients);
   finite("gradient ", port.results.parameter_gradients);
 
+  // How far above rounding a gradient must be seen: bf16 rounds to a few percent of the largest value itself.
+  const double times = serial.setting.autocast() ? 4 : 1000;
   const auto nonzero = [&](const std::string& kind, const Tensors& expected, const Tensors& actual) {
     for (const auto& [name, e] : expected) {
       const auto d = std::ranges::find(differences, kind + name, &Difference::name);
@@ -110,7 +112,7 @@ void Facts::see_gradients(const SerialRun& serial, const PortRun& port, const st
         continue;
       }
       bool& seen = nonzero_[kind + name];
-      seen = seen || (largest(e) > 0 && largest(e) > 1000 * rounding && largest(actual[name]) > 1000 * rounding);
+      seen = seen || (largest(e) > 0 && largest(e) > times * rounding && largest(actual[name]) > times * rounding);
     }
   };
   nonzero("input gradient ", serial.results.input_gradients, port.results.input_gradients);
@@ -125,7 +127,7 @@ void Facts::see_seeds(const SerialRun& serial, const PortRun& port) {
       const Spec& spec = port.output_specs.at(name);
       bool counts = true;  // a partial output's gradient is replicated: count one of them
       for (Axis a : all_axes) counts = counts && !(spec.is_partial(a) && mesh_.coordinates(rank)[a] != 0);
-      if (counts) narrow_to(sum, box).add_(port.ranks[rank].seeds.at(name));
+      if (counts) narrow_to(sum, box).add_(port.ranks[rank].seeds.at(name).to(at::kDouble));
     }
     if (!sum.equal(full)) seeds_bad_ = "the ranks' seeds of " + name + " do not add up to serial's";
     if (full.numel() > 1 && full.flatten().eq(full.flatten()[0]).all().item<bool>())

@@ -14,7 +14,7 @@ namespace cpize::parity {
 /// Sees every parity run of one cell; write() states what they show together (README.md lists the rules).
 class Facts {
  public:
-  Facts(const BlockCase& block, const MeshShape& mesh) : block_(block), mesh_(mesh) {}
+  Facts(const BlockCase& block, const Setting& setting) : block_(block), mesh_(setting.mesh) {}
 
   void see(const SerialRun& serial, const PortRun& port, const std::vector<Difference>& differences);
   void write(Cell& cell) const;

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <optional>
 
-#include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "parity/harness/assemble.hpp"
 #include "parity/harness/bits.hpp"
 #include "parity/harness/environment.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -25,20 +25,25 @@ struct Distributed {
   Box box(const MeshShape& mesh, int rank) const { return box_of(spec, global, mesh, mesh.coordinates(rank)); }
 };
 
-std::map<std::string, Distributed> distribute(const FeatureCase& features, const Tensors& full, const MeshShape& mesh) {
+std::map<std::string, Distributed> distribute(const FeatureCase& features, const Tensors& full,
+                                              const Setting& setting) {
   std::map<std::string, Distributed> all;
-  for (const auto& row : features.features()) all[row.name].locals.resize(mesh.size());
+  for (const auto& row : features.features()) all[row.name].locals.resize(setting.mesh.size());
   std::mutex mutex;
-  comm::run_ranks(mesh, [&](const MeshPtr& rank_mesh) {
+  const auto reports = on_every_rank(setting, [&](const MeshPtr& rank_mesh) {
     const ShardedTensors mine = features.distributor()(full, rank_mesh);
+    RankReport report;
     const std::lock_guard lock(mutex);
     for (auto& [name, d] : all) {
       const AnySharded& x = mine[name];
       d.spec = x.spec();
       d.global = x.global();
-      d.locals[rank_mesh->rank()] = x.local().detach().clone();
+      report.tensors[name] = x.local().detach().clone();
     }
+    return report;
   });
+  for (std::size_t rank = 0; rank < reports.size(); ++rank)
+    for (const auto& [name, local] : reports[rank].tensors) all[name].locals[rank] = local;
   return all;
 }
 
@@ -162,7 +167,8 @@ Tensors tagged(const FeatureCase& features, const Tensors& full) {
 }
 
 std::string swap_verdict(const FeatureCase& features, const Tensors& full,
-                         const std::map<std::string, Distributed>& honest, const MeshShape& mesh) {
+                         const std::map<std::string, Distributed>& honest, const Setting& setting) {
+  const MeshShape& mesh = setting.mesh;
   std::optional<std::map<std::string, Distributed>> by_tags;
   Tensors tags;
   for (const auto& row : features.features()) {
@@ -171,7 +177,7 @@ std::string swap_verdict(const FeatureCase& features, const Tensors& full,
     if (!swap_two(spoiled, mesh)) {
       if (!by_tags) {
         tags = tagged(features, full);
-        by_tags = distribute(features, tags, mesh);
+        by_tags = distribute(features, tags, setting);
       }
       spoiled = by_tags->at(row.name);
       expected = tags[row.name];
@@ -183,9 +189,10 @@ std::string swap_verdict(const FeatureCase& features, const Tensors& full,
   return "caught";
 }
 
-void measure_cell(const FeatureCase& features, const MeshShape& mesh, Cell& cell) {
+void measure_cell(const FeatureCase& features, const Setting& setting, Cell& cell) {
+  const MeshShape& mesh = setting.mesh;
   const Tensors full = features.source()(2 * mesh.extent(Axis::dp));
-  const auto all = distribute(features, full, mesh);
+  const auto all = distribute(features, full, setting);
   std::map<std::string, std::string> facts{{"sharding_active", ""},
                                            {"local_smaller_than_global", ""},
                                            {"assembled_equal", ""},
@@ -204,7 +211,7 @@ void measure_cell(const FeatureCase& features, const MeshShape& mesh, Cell& cell
     see("indices_consistent", indices_wrong(row, d, full, mesh));
   }
   for (const auto& [name, against] : facts) cell.fact(name, fact_unless(against));
-  cell.sabotage("swap_shards", swap_verdict(features, full, all, mesh));
+  cell.sabotage("swap_shards", swap_verdict(features, full, all, setting));
 }
 
 }  // namespace
@@ -233,8 +240,8 @@ Measurement measure_features(const FeatureCase& features, const Request& request
   measurement.detail("case", features.name());
   for (const auto& name : request.cells) {
     const CellName cell = CellName::parse(name);
-    cell.require_threads_fp64_cpu();
-    measure_cell(features, MeshShape::parse(cell.mesh), measurement.cell(name));
+    cell.require_fp64_cpu();
+    measure_cell(features, Setting::of(cell), measurement.cell(name));
   }
   return measurement;
 }

@@ -38,9 +38,15 @@ int perturb(torch::nn::Module& module, const std::string& seed) {
   return constant;
 }
 
-void copy_parameters(const torch::nn::Module* serial, torch::nn::Module* port, const std::string& block) {
+void round_parameters(torch::nn::Module& module, at::ScalarType dtype) {
   at::NoGradGuard no_grad;
-  if (port) port->to(at::kDouble);
+  for (auto& [name, p] : parameters_of(&module)) p.copy_(p.to(dtype));
+}
+
+void copy_parameters(const torch::nn::Module* serial, torch::nn::Module* port, const std::string& block,
+                     const c10::TensorOptions& options) {
+  at::NoGradGuard no_grad;
+  if (port) port->to(options.device(), c10::typeMetaToScalarType(options.dtype()));
   std::map<std::string, at::Tensor> from, to;
   for (const auto& [name, p] : parameters_of(serial)) from[name] = p;
   for (const auto& [name, p] : parameters_of(port)) to[name] = p;

@@ -1,5 +1,6 @@
 // Parameters: random values for the serial block, copied by name into every rank's port.
 #pragma once
+#include <c10/core/TensorOptions.h>
 #include <torch/nn/module.h>
 
 #include <map>
@@ -20,8 +21,12 @@ int perturb(torch::nn::Module& module, const std::string& seed);
 /// The names of parameters that are all zero, or (with more than one element) all equal.
 std::vector<std::string> constant_parameters(const torch::nn::Module* module);
 
-/// Gives the port the values of the serial block, in fp64. ContractError naming the missing and the unexpected
-/// parameters where the names differ, or the shapes. Buffers that both have are copied, too.
-void copy_parameters(const torch::nn::Module* serial, torch::nn::Module* port, const std::string& block);
+/// Rounds every parameter to `dtype`, and keeps it in its own.
+void round_parameters(torch::nn::Module& module, at::ScalarType dtype);
+
+/// Gives the port the values of the serial block, in `options` (dtype, device; fp64). ContractError naming the missing
+/// and the unexpected parameters where the names differ, or the shapes. Buffers that both have are copied, too.
+void copy_parameters(const torch::nn::Module* serial, torch::nn::Module* port, const std::string& block,
+                     const c10::TensorOptions& options = c10::TensorOptions(c10::kDouble));
 
 }  // namespace cpize::parity

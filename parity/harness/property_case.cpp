@@ -4,22 +4,20 @@
 
 #include <vector>
 
-#include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "parity/harness/bits.hpp"
 #include "parity/harness/environment.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 namespace {
 
-std::vector<Tensors> run_once(const PropertyCase::RankFunction& f, const MeshShape& mesh) {
-  std::vector<Tensors> ranks(mesh.size());
-  comm::run_ranks(mesh, [&](const MeshPtr& rank_mesh) {
-    Tensors detached;
-    for (const auto& [name, tensor] : f(rank_mesh)) detached.set(name, tensor.detach().clone());
-    ranks[rank_mesh->rank()] = std::move(detached);
+std::vector<RankReport> run_once(const PropertyCase::RankFunction& f, const Setting& setting) {
+  return on_every_rank(setting, [&](const MeshPtr& mesh) {
+    RankReport report;
+    for (const auto& [name, tensor] : f(mesh)) report.tensors[name] = tensor.detach().clone();
+    return report;
   });
-  return ranks;
 }
 
 }  // namespace
@@ -34,15 +32,15 @@ PropertyCase& PropertyCase::negative_control(RankFunction f) {
   return *this;
 }
 
-std::string repeat_differs(const PropertyCase::RankFunction& f, const MeshShape& mesh) {
-  const auto first = run_once(f, mesh), second = run_once(f, mesh);
+std::string repeat_differs(const PropertyCase::RankFunction& f, const Setting& setting) {
+  const auto first = run_once(f, setting), second = run_once(f, setting);
   std::size_t elements = 0;
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (first[rank].size() != second[rank].size())
-      return "rank " + std::to_string(rank) + " gave another number of tensors";
-    for (const auto& [name, tensor] : first[rank]) {
+  for (std::size_t rank = 0; rank < first.size(); ++rank) {
+    const auto &before = first[rank].tensors, &after = second[rank].tensors;
+    if (before.size() != after.size()) return "rank " + std::to_string(rank) + " gave another number of tensors";
+    for (const auto& [name, tensor] : before) {
       elements += tensor.numel();
-      if (!second[rank].has(name) || !same_bits(tensor, second[rank][name]))
+      if (!after.contains(name) || !same_bits(tensor, after.at(name)))
         return name + " on rank " + std::to_string(rank) + " differs";
     }
   }
@@ -58,11 +56,11 @@ Measurement measure_property(const PropertyCase& property, const Request& reques
   measurement.detail("case", property.name());
   for (const auto& name : request.cells) {
     const CellName cell_name = CellName::parse(name);
-    cell_name.require_threads_fp64_cpu();
-    const MeshShape mesh = MeshShape::parse(cell_name.mesh);
+    cell_name.require_fp64_cpu();
+    const Setting setting = Setting::of(cell_name);
     Cell& cell = measurement.cell(name);
-    cell.fact("repeat_bit_identical", fact_unless(repeat_differs(property.repeated(), mesh)));
-    const std::string seen = repeat_differs(property.control(), mesh);
+    cell.fact("repeat_bit_identical", fact_unless(repeat_differs(property.repeated(), setting)));
+    const std::string seen = repeat_differs(property.control(), setting);
     const bool told_apart = seen.ends_with("differs");
     cell.fact("negative_control_caught",
               fact_unless(told_apart ? "" : "the control repeats its bits" + (seen.empty() ? "" : ": " + seen)));

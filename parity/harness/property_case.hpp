@@ -9,7 +9,7 @@
 
 #include "mesh/device_mesh.hpp"
 #include "parity/harness/named_tensors.hpp"
-#include "parity/harness/request.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 
@@ -35,15 +35,15 @@ class PropertyCase {
 /// Profile "property", on every cell asked for.
 Measurement measure_property(const PropertyCase& property, const Request& request);
 
-/// Runs `f` twice on `mesh`; empty if every tensor of every rank has the same bits, else the first that differs.
-std::string repeat_differs(const PropertyCase::RankFunction& f, const MeshShape& mesh);
+/// Runs `f` twice on every rank; empty if every tensor of every rank has the same bits, else the first that differs.
+std::string repeat_differs(const PropertyCase::RankFunction& f, const Setting& setting);
 
 }  // namespace cpize::parity
 
 /// At global scope: CPIZE_PROPERTY_MAIN(repeat_case)
-#define CPIZE_PROPERTY_MAIN(make)                                                             \
-  int main(int argc, char** argv) {                                                           \
-    return cpize::parity::run_program(argc, argv, [](const cpize::parity::Request& request) { \
-      return cpize::parity::measure_property(make(), request);                                \
-    });                                                                                       \
+#define CPIZE_PROPERTY_MAIN(make)                                                                    \
+  int main(int argc, char** argv) {                                                                  \
+    return cpize::parity::run_ranked_program(argc, argv, [](const cpize::parity::Request& request) { \
+      return cpize::parity::measure_property(make(), request);                                       \
+    });                                                                                              \
   }

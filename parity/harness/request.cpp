@@ -72,6 +72,11 @@ void CellName::require_threads_fp64_cpu() const {
     throw ConfigError("cell " + str() + " cannot be measured by this program: it measures <mesh>/threads/fp64/cpu");
 }
 
+void CellName::require_fp64_cpu() const {
+  if (dtype != "fp64" || device != "cpu")
+    throw ConfigError("cell " + str() + " cannot be measured by this program: it measures <mesh>/<backend>/fp64/cpu");
+}
+
 const std::vector<std::string>& standard_cells() {
   static const std::vector<std::string> cells = [] {
     std::vector<std::string> names;
@@ -97,14 +102,16 @@ Request Request::read(int argc, char** argv) {
 
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument != "--mesh" && argument != "--size") {
+    if (argument != "--mesh" && argument != "--cell" && argument != "--size") {
       request.arguments.push_back(argument);
       continue;
     }
     if (!request.by_hand) throw ConfigError(argument + " is for runs by hand; evidence is measured at standard sizes");
     if (i + 1 == argc) throw ConfigError(argument + " needs a value");
     const std::string value = argv[++i];
-    if (argument == "--mesh")
+    if (argument == "--cell")
+      request.cells.push_back(value);
+    else if (argument == "--mesh")
       request.cells.push_back((std::ranges::count(value, 'x') == 1 ? "1x" + value : value) + "/threads/fp64/cpu");
     else
       request.sizes.merge(read_sizes(value));
@@ -114,23 +121,26 @@ Request Request::read(int argc, char** argv) {
   return request;
 }
 
-int run_program(int argc, char** argv, const std::function<Measurement(const Request&)>& measure) {
+int deliver(const Request& request, const Measurement& measurement, double seconds) {
+  if (!request.by_hand) {
+    measurement.write(request.measurement);
+    return 0;
+  }
+  bool plain = true;
+  for (const auto& [name, cell] : measurement.cells()) {
+    print_cell(name, cell);
+    plain = plain && cell.problems().empty();
+  }
+  std::printf("%zu cells in %.1f s\n", measurement.cells().size(), seconds);
+  return plain ? 0 : 1;
+}
+
+int run_program(const Request& request, const std::function<Measurement(const Request&)>& measure) {
   try {
-    const Request request = Request::read(argc, argv);
     const auto start = std::chrono::steady_clock::now();
-    Measurement measurement = measure(request);
+    const Measurement measurement = measure(request);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    if (!request.by_hand) {
-      measurement.write(request.measurement);
-      return 0;
-    }
-    bool plain = true;
-    for (const auto& [name, cell] : measurement.cells()) {
-      print_cell(name, cell);
-      plain = plain && cell.problems().empty();
-    }
-    std::printf("%zu cells in %.1f s\n", measurement.cells().size(), seconds.count());
-    return plain ? 0 : 1;
+    return deliver(request, measurement, seconds.count());
   } catch (const Error& e) {
     std::cerr << e.what() << std::endl;
     return e.exit_code();
@@ -138,6 +148,17 @@ int run_program(int argc, char** argv, const std::function<Measurement(const Req
     std::cerr << e.what() << std::endl;
     return 1;
   }
+}
+
+int run_program(int argc, char** argv, const std::function<Measurement(const Request&)>& measure) {
+  Request request;
+  try {
+    request = Request::read(argc, argv);
+  } catch (const Error& e) {
+    std::cerr << e.what() << std::endl;
+    return e.exit_code();
+  }
+  return run_program(request, measure);
 }
 
 }  // namespace cpize::parity

@@ -16,8 +16,10 @@ struct CellName {
   /// ConfigError where `text` has another form.
   static CellName parse(const std::string& text);
   std::string str() const { return mesh + "/" + backend + "/" + dtype + "/" + device; }
-  /// ConfigError naming the cell unless it is over threads, in fp64, on the CPU: what this harness can measure.
+  /// ConfigError naming the cell unless it is over threads, in fp64, on the CPU: what some programs measure alone.
   void require_threads_fp64_cpu() const;
+  /// ConfigError naming the cell unless it is in fp64 on the CPU, over any backend.
+  void require_fp64_cpu() const;
 };
 
 /// The cells that every port is proved on.
@@ -25,11 +27,11 @@ const std::vector<std::string>& standard_cells();
 
 struct Request {
   std::string program;
-  std::vector<std::string> cells;             // CPIZE_CELLS, or --mesh, or standard_cells()
+  std::vector<std::string> cells;             // CPIZE_CELLS, or --mesh or --cell, or standard_cells()
   std::string measurement;                    // CPIZE_MEASUREMENT: where the JSON goes; empty by hand
   std::string artifact, task, build_dir;      // CPIZE_ARTIFACT, CPIZE_TASK, CPIZE_BUILD_DIR; may be empty
   std::map<std::string, std::int64_t> sizes;  // --size N=7,C=8: only by hand
-  std::vector<std::string> arguments;         // what is neither --mesh nor --size, in order
+  std::vector<std::string> arguments;         // what is neither --mesh, --cell nor --size, in order
   bool by_hand = true;
 
   /// The size given by hand, else `standard`.
@@ -38,7 +40,8 @@ struct Request {
     return at == sizes.end() ? standard : at->second;
   }
 
-  /// `--mesh 1x2x3` (repeatable) and `--size N=7,C=8` are for people: a ConfigError where the tool asks.
+  /// `--mesh 1x2x3`, `--cell 1x2x2/threads/bf16/cpu` (repeatable) and `--size N=7,C=8` are for people: a ConfigError
+  /// where the tool asks.
   static Request read(int argc, char** argv);
 };
 
@@ -46,5 +49,10 @@ struct Request {
 /// Returns 0 when it measured (even out of tolerance; by hand 1 if a problem is plain), an error's own exit code
 /// otherwise.
 int run_program(int argc, char** argv, const std::function<Measurement(const Request&)>& measure);
+/// The same for a request that was read already.
+int run_program(const Request& request, const std::function<Measurement(const Request&)>& measure);
+
+/// Writes the measurement where the tool wants it (returns 0), or prints it for a person (1 if a problem is plain).
+int deliver(const Request& request, const Measurement& measurement, double seconds);
 
 }  // namespace cpize::parity

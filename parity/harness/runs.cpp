@@ -52,10 +52,11 @@ at::Tensor draw_mask(const TensorInfo& info, const Run& run, at::Generator& gene
   throw ContractError("unknown kind of mask");
 }
 
-at::Tensor padding_value(const BlockCase& block, const at::Tensor& like, Padding padding) {
+at::Tensor padding_value(const BlockCase& block, const at::Tensor& like, Padding padding, const Setting& setting) {
   if (padding == Padding::zero) return at::zeros({}, like.options());
   if (!like.is_floating_point()) return at::full({}, kWildInteger, like.options());
-  return at::full({}, block.pads_with_nan() ? std::numeric_limits<double>::quiet_NaN() : 1e30, like.options());
+  return at::full({}, block.pads_with_nan() ? std::numeric_limits<double>::quiet_NaN() : setting.poison(),
+                  like.options());
 }
 
 }  // namespace
@@ -71,35 +72,44 @@ std::int64_t size_of(const std::string& dim, const Sizes& sizes) {
   return sizes[dim];
 }
 
-std::vector<Run> runs_for(const BlockCase& block, const MeshShape& mesh,
+std::vector<Run> runs_for(const BlockCase& block, const Setting& setting,
                           const std::map<std::string, std::int64_t>& overrides) {
+  const MeshShape& mesh = setting.mesh;
   const std::int64_t dp = mesh.extent(Axis::dp), cp0 = mesh.extent(Axis::cp0), cp1 = mesh.extent(Axis::cp1);
-  const std::int64_t longest = std::max(cp0, cp1);
-  const std::int64_t uneven = not_divisible(7, mesh, {Axis::cp0, Axis::cp1});
-  const std::int64_t both = std::lcm(cp0, cp1);
-  const std::int64_t even = both * std::max<std::int64_t>(1, (6 + both - 1) / both);
-  const std::int64_t padded = std::max<std::int64_t>(5, 2 * longest - 1);
+  const std::int64_t longest = std::max(cp0, cp1), both = std::lcm(cp0, cp1);
   const std::int64_t batch = not_divisible(2, mesh, {Axis::dp}), batch_even = 2 * dp;
-
-  const auto sizes = [&](std::int64_t b, std::int64_t n) {
+  const auto uneven = [&](std::int64_t n) { return not_divisible(n, mesh, {Axis::cp0, Axis::cp1}); };
+  const auto even = [&](std::int64_t n) { return both * std::max<std::int64_t>(1, (n + both - 1) / both); };
+  const auto sizes = [&](const Sizes& widths, std::int64_t b, std::int64_t n) {
     Sizes s = block.sizes();
+    for (const auto& [letter, value] : widths) s.set(letter, value);
     s.set("B", b);
     s.set("N", n);
     for (const auto& [letter, value] : overrides) s.set(letter, value);
     return s;
   };
-  std::vector<Run> runs{{"uneven/random", sizes(batch, uneven), MaskKind::random},
-                        {"uneven/one", sizes(batch, uneven), MaskKind::one},
-                        {"uneven/none", sizes(batch, uneven), MaskKind::none},
-                        {"even/all", sizes(batch_even, even), MaskKind::all},
-                        {"even/random", sizes(batch_even, even), MaskKind::random},
-                        {"padding/prefix", sizes(batch_even, padded), MaskKind::prefix},
-                        {"scarce/all", sizes(batch_even, std::max<std::int64_t>(1, longest - 1)), MaskKind::all}};
+  const Sizes own = setting.low_precision() ? block.precision_sizes() : Sizes{{"N", 7}};
+  const std::int64_t n = own["N"], padded = std::max<std::int64_t>(n - 2, 2 * longest - 1);
+  std::vector<Run> runs{{"uneven/random", sizes(own, batch, uneven(n)), MaskKind::random},
+                        {"uneven/one", sizes(own, batch, uneven(n)), MaskKind::one},
+                        {"uneven/none", sizes(own, batch, uneven(n)), MaskKind::none},
+                        {"even/all", sizes(own, batch_even, even(n - 1)), MaskKind::all},
+                        {"even/random", sizes(own, batch_even, even(n - 1)), MaskKind::random},
+                        {"padding/prefix", sizes(own, batch_even, padded), MaskKind::prefix},
+                        {"scarce/all", sizes(own, batch_even, std::max<std::int64_t>(1, longest - 1)), MaskKind::all}};
+  if (setting.low_precision() && setting.device_type != at::kCPU) {
+    const Sizes& fused = block.fused_sizes();
+    const std::int64_t wide = fused["N"];
+    runs.push_back({"fused uneven/random", sizes(fused, dp, uneven(wide)), MaskKind::random});
+    runs.push_back({"fused even/all", sizes(fused, dp, even(wide + 31)), MaskKind::all});
+    runs.push_back({"fused padding/prefix", sizes(fused, dp, uneven(wide - wide / 4)), MaskKind::prefix});
+  }
   // Valid tokens end where the last shard of the shorter axis begins (of the longer one, if the shorter is 1).
   const std::int64_t shorter = std::min(cp0, cp1) > 1 ? std::min(cp0, cp1) : std::max<std::int64_t>(longest, 2);
   for (auto& run : runs) {
-    const std::int64_t n = run.sizes["N"];
-    run.valid_tokens = run.mask == MaskKind::prefix ? std::max<std::int64_t>(1, n * (shorter - 1) / shorter) : n;
+    const std::int64_t tokens = run.sizes["N"];
+    run.valid_tokens =
+        run.mask == MaskKind::prefix ? std::max<std::int64_t>(1, tokens * (shorter - 1) / shorter) : tokens;
   }
   return runs;
 }
@@ -123,7 +133,12 @@ at::Tensor valid_positions(const BlockCase& block, const TensorInfo& info, const
   return valid.expand(shape);
 }
 
-Tensors make_inputs(const BlockCase& block, const Run& run, Padding padding) {
+at::Tensor as_given(const TensorInfo& info, const at::Tensor& value, const Setting& setting) {
+  if (!value.is_floating_point()) return value.to(setting.device());
+  return value.to(setting.device(), info.kind == TensorInfo::Kind::activation ? setting.dtype : setting.wide());
+}
+
+Tensors make_inputs(const BlockCase& block, const Run& run, Padding padding, const Setting& setting) {
   const auto generator = [&](const std::string& name) {
     return generator_for(block.name() + " input " + name + " " + run.name + " " + str(run.sizes));
   };
@@ -140,23 +155,25 @@ Tensors make_inputs(const BlockCase& block, const Run& run, Padding padding) {
     at::Tensor value = info.values ? info.values(run.sizes, g) : at::randn(shape, g, at::kDouble);
     if (value.sizes() != at::IntArrayRef(shape))
       throw ContractError(block.name() + ": values() of '" + info.name + "' gave another shape than declared");
-    if (value.is_floating_point()) value = value.to(at::kDouble);
+    if (value.is_floating_point())
+      value = value.to(info.kind == TensorInfo::Kind::activation ? setting.dtype : setting.wide()).to(at::kDouble);
     if (padding != Padding::random && !info.mask.empty())
-      value = at::where(valid_positions(block, info, inputs, shape), value, padding_value(block, value, padding));
+      value =
+          at::where(valid_positions(block, info, inputs, shape), value, padding_value(block, value, padding, setting));
     inputs.set(info.name, value);
   }
   return inputs;
 }
 
 Tensors make_output_gradients(const BlockCase& block, const Run& run, const Tensors& outputs, const Tensors& inputs,
-                              bool zero_where_masked) {
+                              bool zero_where_masked, const Setting& setting) {
   Tensors gradients;
   for (const auto& info : block.outputs()) {
     const Shape shape = outputs[info.name].sizes().vec();
     if (shape != shape_of(info, run.sizes))
       throw ContractError(block.name() + ": the serial output '" + info.name + "' has another shape than declared");
     at::Generator g = generator_for(block.name() + " output gradient " + info.name + " " + run.name);
-    at::Tensor gradient = at::randn(shape, g, at::kDouble);
+    at::Tensor gradient = at::randn(shape, g, at::kDouble).to(setting.dtype).to(at::kDouble);
     if (zero_where_masked)
       gradient = at::where(valid_positions(block, info, inputs, shape), gradient, at::zeros({}, gradient.options()));
     gradients.set(info.name, gradient);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parity/harness/block_case.hpp"
+#include "parity/harness/setting.hpp"
 
 namespace cpize::parity {
 
@@ -21,19 +22,25 @@ struct Run {
 
 /// uneven: N and B divisible by no extent of the mesh (> 1); even: N divisible by all; padding: the last rows and
 /// columns of ranks hold padding only; scarce: fewer tokens than the longest axis, so some shards are empty.
-/// `overrides` (by hand) replaces sizes in every run.
-std::vector<Run> runs_for(const BlockCase& block, const MeshShape& mesh,
+/// In fp32 and bf16 N starts at precision_size(), so that quantiles of errors mean something, and on CUDA three runs
+/// more have fused_size(). `overrides` (by hand) replaces sizes in every run.
+std::vector<Run> runs_for(const BlockCase& block, const Setting& setting,
                           const std::map<std::string, std::int64_t>& overrides = {});
 
 /// What masked positions of activations and features hold.
 enum class Padding { random, zero, poison };
 
-/// Full inputs of a run. The same for the same case, run and padding, whatever the mesh.
-Tensors make_inputs(const BlockCase& block, const Run& run, Padding padding);
+/// Full inputs of a run, in fp64 on the CPU, rounded to what the setting's dtypes hold. The same for the same case,
+/// run, padding and dtype, whatever the mesh.
+Tensors make_inputs(const BlockCase& block, const Run& run, Padding padding, const Setting& setting);
 
-/// One standard normal gradient for each output, of the shapes in `outputs`; zero at masked positions if asked.
+/// `value` of that input as the setting gives it to a block: dtype and device. Integers keep their dtype.
+at::Tensor as_given(const TensorInfo& info, const at::Tensor& value, const Setting& setting);
+
+/// One standard normal gradient for each output, of the shapes in `outputs`, rounded to the setting's dtype; zero at
+/// masked positions if asked.
 Tensors make_output_gradients(const BlockCase& block, const Run& run, const Tensors& outputs, const Tensors& inputs,
-                              bool zero_where_masked);
+                              bool zero_where_masked, const Setting& setting);
 
 /// true where `info` is valid according to its mask in `inputs`, expanded to `shape`.
 at::Tensor valid_positions(const BlockCase& block, const TensorInfo& info, const Tensors& inputs, const Shape& shape);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "parity/harness/ranks.hpp"
+
 namespace cpize::parity {
 namespace {
 
@@ -85,10 +87,14 @@ std::string first_change(const BlockCase& block, const std::string& kind, const 
 
 std::string drop_gradient(const BlockCase& block, const SerialRun& serial, const PortRun& honest) {
   if (honest.results.parameter_gradients.size() == 0) return drop_input_gradient(block, serial, honest);
-  const auto target = hardest_contribution(block, honest, compare(block, serial, honest.results));
+  auto target = hardest_contribution(block, honest, compare(block, serial, honest.results));
   if (!target) return "missed: every parameter's gradient is declared zero";
+  // Every process must spoil the same one, though tolerances may differ in their last bits between GPUs.
+  const std::string choice = agreed_text(serial.setting, std::to_string(target->rank) + " " + target->parameter);
+  target->rank = std::stoi(choice);
+  target->parameter = choice.substr(choice.find(' ') + 1);
   const Spoil spoil{target->parameter, target->rank, false};
-  const PortRun spoiled = run_port(block, serial, honest.mesh, serial.inputs, serial.output_gradients, spoil);
+  const PortRun spoiled = run_port(block, serial, serial.setting, serial.inputs, serial.output_gradients, spoil);
   return caught_by(compare(block, serial, spoiled.results),
                    "gradient " + target->parameter + " without the share of rank " + std::to_string(target->rank));
 }
@@ -114,7 +120,7 @@ std::string swap_shards(const BlockCase& block, const SerialRun& serial, const P
   return "caught";
 }
 
-std::string ignore_mask(const BlockCase& block, const SerialRun& serial, const MeshShape& mesh) {
+std::string ignore_mask(const BlockCase& block, const SerialRun& serial) {
   std::string masks;
   bool read = false;
   for (const auto& info : block.inputs())
@@ -126,21 +132,22 @@ std::string ignore_mask(const BlockCase& block, const SerialRun& serial, const M
   if (!read) return not_applicable("the serial block reads no mask");
   Spoil spoil;
   spoil.ignore_mask = true;
-  const PortRun spoiled = run_port(block, serial, mesh, serial.inputs, serial.output_gradients, spoil);
+  const PortRun spoiled = run_port(block, serial, serial.setting, serial.inputs, serial.output_gradients, spoil);
   return caught_by(compare(block, serial, spoiled.results), "ones in place of" + masks);
 }
 
-std::string poison_changes(const BlockCase& block, const SerialRun& serial, const MeshShape& mesh) {
-  const Tensors clean_inputs = make_inputs(block, serial.run, Padding::zero);
-  const Tensors poisoned_inputs = make_inputs(block, serial.run, Padding::poison);
+std::string poison_changes(const BlockCase& block, const SerialRun& serial) {
+  const Setting& setting = serial.setting;
+  const Tensors clean_inputs = make_inputs(block, serial.run, Padding::zero, setting);
+  const Tensors poisoned_inputs = make_inputs(block, serial.run, Padding::poison, setting);
   bool poisoned_any = false;
   for (const auto& [name, x] : clean_inputs) poisoned_any = poisoned_any || !x.equal(poisoned_inputs[name]);
   if (!poisoned_any) return "no input has a masked position that could be poisoned";
 
-  const Tensors gradients =
-      make_output_gradients(block, serial.run, serial.results.outputs, serial.inputs, /*zero_where_masked=*/true);
-  const PortRun clean = run_port(block, serial, mesh, clean_inputs, gradients);
-  const PortRun poisoned = run_port(block, serial, mesh, poisoned_inputs, gradients);
+  const Tensors gradients = make_output_gradients(block, serial.run, serial.results.outputs, serial.inputs,
+                                                  /*zero_where_masked=*/true, setting);
+  const PortRun clean = run_port(block, serial, setting, clean_inputs, gradients);
+  const PortRun poisoned = run_port(block, serial, setting, poisoned_inputs, gradients);
   std::string change =
       first_change(block, "output ", block.outputs(), clean_inputs, clean.results.outputs, poisoned.results.outputs);
   if (change.empty())

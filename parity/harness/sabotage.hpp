@@ -14,11 +14,11 @@ std::string drop_gradient(const BlockCase& block, const SerialRun& serial, const
 std::string swap_shards(const BlockCase& block, const SerialRun& serial, const PortRun& honest);
 
 /// The port gets masks of ones. "n/a" only if serial was seen to read no mask, or has none.
-std::string ignore_mask(const BlockCase& block, const SerialRun& serial, const MeshShape& mesh);
+std::string ignore_mask(const BlockCase& block, const SerialRun& serial);
 
-/// Empty if padding that holds 1e30 (NaN in a composition) instead of zero changes no valid output, no valid input
-/// gradient and no parameter gradient by a bit (the two zeros count as equal), else what changed. Output gradients are
-/// zero where masked.
-std::string poison_changes(const BlockCase& block, const SerialRun& serial, const MeshShape& mesh);
+/// Empty if padding that holds 1e30 (fp32, bf16: 1e15; NaN in a composition) instead of zero changes no valid output,
+/// no valid input gradient and no parameter gradient by a bit (the two zeros count as equal), else what changed. Output
+/// gradients are zero where masked.
+std::string poison_changes(const BlockCase& block, const SerialRun& serial);
 
 }  // namespace cpize::parity

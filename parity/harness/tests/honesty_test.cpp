@@ -4,14 +4,19 @@
 #include <ATen/ATen.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 
 #include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "parity/harness/assemble.hpp"
+#include "parity/harness/bits.hpp"
 #include "parity/harness/block_parity.hpp"
 #include "parity/harness/feature_case.hpp"
 #include "parity/harness/property_case.hpp"
+#include "parity/harness/quantiles.hpp"
+#include "parity/harness/ranks.hpp"
+#include "parity/harness/tests/toy_case.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -135,7 +140,7 @@ BlockCase careless() {
 
 TEST(Blocks, VacuousProofsAreSeen) {
   Cell cell;
-  measure_block_cell(careless(), {1, 1, 2}, {}, cell);
+  measure_block_cell(careless(), MeshShape(1, 1, 2), {}, cell);
   EXPECT_TRUE(cell.sabotages().at("ignore_mask").starts_with("missed")) << cell.sabotages().at("ignore_mask");
   EXPECT_TRUE(cell.sabotages().at("drop_gradient").starts_with("missed: input gradient unused"));  // zero anyway
   EXPECT_EQ(cell.sabotages().at("swap_shards"), "caught");
@@ -144,8 +149,46 @@ TEST(Blocks, VacuousProofsAreSeen) {
   EXPECT_EQ(cell.differences().size(), 3u);
 
   Cell unmasked;  // one size by hand: every run has the same even shape
-  measure_block_cell(careless(), {1, 2, 2}, {{"N", 4}}, unmasked);
+  measure_block_cell(careless(), MeshShape(1, 2, 2), {{"N", 4}}, unmasked);
   EXPECT_TRUE(unmasked.facts().at("uneven_sizes_run").starts_with("no: all ranks hold equal sizes"));
+}
+
+TEST(Quantiles, ToleranceFollowsSerialsOwnError) {
+  const std::vector<double> found = quantiles_of(at::arange(1, 101).to(at::kDouble), {0.5, 0.9, 0.99, 1});
+  EXPECT_EQ(found, (std::vector<double>{50, 90, 99, 100}));
+  EXPECT_TRUE(std::isnan(quantiles_of(at::full({2}, std::nan(""), at::kDouble), {1})[0]));
+  EXPECT_EQ(quantiles_of(at::empty({0}, at::kDouble), {0.5, 1}), (std::vector<double>{0, 0}));
+
+  const BlockCase block = toy_case(Mutant::none);
+  Setting bf16 = MeshShape(1, 1, 1);
+  bf16.dtype = at::kBFloat16;
+  const SerialRun serial = run_serial(block, runs_for(block, bf16)[0], bf16);
+  EXPECT_EQ(serial.inputs["z"].scalar_type(), at::kDouble);
+  EXPECT_TRUE(serial.inputs["z"].equal(serial.inputs["z"].to(at::kBFloat16).to(at::kDouble))) << "bf16 holds it";
+  EXPECT_EQ(first_failure(compare(block, serial, *serial.own)), nullptr) << "serial is as good as itself";
+  Results worse = *serial.own;  // five times serial's own error: more than any quantile allows
+  const at::Tensor z = serial.results.outputs["z"];
+  worse.outputs.set("z", z + 5 * (serial.own->outputs["z"] - z));
+  const auto differences = compare(block, serial, worse);
+  ASSERT_NE(first_failure(differences), nullptr);
+  EXPECT_TRUE(first_failure(differences)->name.starts_with("output z, ")) << first_failure(differences)->name;
+}
+
+TEST(Ranks, ReportsTravelBitForBit) {
+  RankReport report;
+  report.numbers = {{"a", 1.5}, {"nan", std::nan("")}};
+  report.tensors = {{"bf16", at::randn({3, 2}).to(at::kBFloat16)},
+                    {"transposed", at::randn({4, 3}, at::kDouble).t()},
+                    {"empty", at::empty({0, 7})},
+                    {"scalar", at::full({}, 5, at::kLong)}};
+  const std::string bytes = to_bytes(report);
+  const RankReport back = report_from_bytes(bytes);
+  EXPECT_EQ(back.numbers.at("a"), 1.5);
+  EXPECT_TRUE(std::isnan(back.numbers.at("nan")));
+  ASSERT_EQ(back.tensors.size(), 4u);
+  for (const auto& [name, tensor] : report.tensors) EXPECT_TRUE(same_bits(tensor, back.tensors.at(name))) << name;
+  EXPECT_THROW(report_from_bytes(bytes.substr(0, bytes.size() - 1)), InputError);
+  EXPECT_THROW(report_from_bytes(bytes + "x"), InputError);
 }
 
 TEST(Assemble, IsTheInverseOfShardAndAddsPartials) {
@@ -164,9 +207,13 @@ TEST(Assemble, IsTheInverseOfShardAndAddsPartials) {
 TEST(Requests, NameTheCellThatCannotBeMeasured) {
   EXPECT_THROW(CellName::parse("1x2x2"), ConfigError);
   EXPECT_THROW(CellName::parse("1x2x2/nccl/bf16/cuda").require_threads_fp64_cpu(), ConfigError);
-  const char* argv[] = {"parity_x", "--mesh", "2x3", "--size", "N=9,C=4"};
-  const Request by_hand = Request::read(5, const_cast<char**>(argv));
-  EXPECT_EQ(by_hand.cells, std::vector<std::string>{"1x2x3/threads/fp64/cpu"});
+  EXPECT_THROW(Setting::of(CellName::parse("1x2x2/threads/fp64/cuda")), ConfigError);
+  EXPECT_THROW(Setting::of(CellName::parse("1x2x2/nccl/fp64/cpu")), ConfigError);
+  EXPECT_THROW(Setting::of(CellName::parse("1x2x2/threads/fp16/cpu")), ConfigError);
+  EXPECT_TRUE(Setting::of(CellName::parse("1x2x2/mpi/bf16/cpu")).autocast());
+  const char* argv[] = {"parity_x", "--mesh", "2x3", "--size", "N=9,C=4", "--cell", "1x1x2/mpi/fp64/cpu"};
+  const Request by_hand = Request::read(7, const_cast<char**>(argv));
+  EXPECT_EQ(by_hand.cells, (std::vector<std::string>{"1x2x3/threads/fp64/cpu", "1x1x2/mpi/fp64/cpu"}));
   EXPECT_EQ(by_hand.sizes.at("N"), 9);
   setenv("CPIZE_MEASUREMENT", "/nowhere/m.json", 1);
   EXPECT_THROW(Request::read(1, const_cast<char**>(argv)), ConfigError);  // asked, but no cells

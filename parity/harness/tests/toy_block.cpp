@@ -44,6 +44,10 @@ std::pair<Sharded<Pair>, Sharded<SingleRow>> ToyPortImpl::forward(const Sharded<
   const at::Tensor x = a.local().permute({0, 3, 1, 2}), y = b.local().permute({0, 3, 1, 2});
   const at::Tensor product = x.matmul(mutant == Mutant::not_transposed ? y : y.mT());
   at::Tensor o = redistribute<Pair>(wrap<PairByChannel>(product.permute({0, 2, 3, 1}), z.global(), z.mesh())).local();
+  if (mutant == Mutant::rounds_early) {  // to 7 bits from fp32 on, to 5 from bf16
+    const double bits = o.scalar_type() == at::kBFloat16 ? 32 : 128;
+    o = o + (at::round(o.detach() * bits) / bits - o.detach());
+  }
   if (mutant == Mutant::off_by_one && at[cp0] > 0) o = o.roll(1, 1);
 
   at::Tensor weight = u->weight;
@@ -52,7 +56,10 @@ std::pair<Sharded<Pair>, Sharded<SingleRow>> ToyPortImpl::forward(const Sharded<
     weight = part + (weight - part).detach();
   }
   at::Tensor t = at::linear(s.local(), weight);
-  if (mutant == Mutant::replicas_differ) t = t * (1 + 3e-16 * at[cp1]);
+  if (mutant == Mutant::replicas_differ) {  // the neighbour of each value in its dtype
+    const double step = t.scalar_type() == at::kBFloat16 ? 8e-3 : t.scalar_type() == at::kFloat ? 2e-7 : 3e-16;
+    t = t * (1 + step * at[cp1]);
+  }
   return {z.with(w(o) * at::sigmoid(g(input)) + t.unsqueeze(2)), s.with(t)};
 }
 
