@@ -100,6 +100,12 @@ CellJudgement judge_one(const Task& t, const Report& r, const std::string& name)
   return j;
 }
 
+/// ": " and the last line that a program wrote before it failed, which says more than its exit status; or "".
+std::string last_words(const Plan& plan, const fs::path& log) {
+  const std::string line = plan.portable(tail(read_file(log).value_or(""), 1, 200));
+  return line.empty() ? "" : ": " + line;
+}
+
 /// One group of cells, run.
 struct Launch {
   LaunchGroup group;
@@ -141,6 +147,7 @@ std::vector<Launch> launch_all(const Plan& plan, const Task& t, const std::vecto
     fs::remove(report_file, e);
     Launch l{g, launch(plan, t.id, one, g), {}};
     l.report = read_report(t, report_file, l.child);
+    if (l.child.exit > 0 && g.backend == "threads") l.report.fault += last_words(plan, log);
     fs::remove(report_file, e);
     launches.push_back(std::move(l));
   }

@@ -49,6 +49,7 @@ class Tree {
   const Decisions& decisions() const { return decisions_; }
   const EvidenceStore& store() const { return store_; }
   /// Evidence of every machine for this key: the store's, then what was collected with the sources.
+  std::vector<Evidence> evidence_for(const std::string& task, const std::string& key) const;
   /// The machine as it was when the plan was read.
   const Machine& machine() const { return machine_; }
   Keys& keys() { return *keys_; }
@@ -56,9 +57,6 @@ class Tree {
 
   /// Reads plan, decisions and files again.
   void refresh();
-
-  /// What is stored for this key, this machine's first, and what other machines sent along with the sources.
-  std::vector<Evidence> evidence_for(const std::string& task, const std::string& key) const;
 
   /// The task's own evidence, whatever its producers say.
   const Verdict& own(const std::string& task);
