@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import tarfile
+import time
 import zlib
 
 import scratch
@@ -182,14 +183,16 @@ def servers(options):
     """The verdict is the local one, whatever the server is (five kinds)."""
     sources = {"green": small(options.directory / "green", options.tool),
                "red": small(options.directory / "red", options.tool, "add_test(NAME bad COMMAND ${CMAKE_COMMAND} -E false)\n")}
-    says = {"silent": "not delivered to", "none": "not delivered to", "500": "not delivered to", "empty": "without a receipt|not delivered to", "good": "Accepted is not recorded"}
+    says = {"silent": "not delivered to", "none": "not delivered to", "500": "not delivered to", "empty": "no receipt.*Accepted is not recorded|not delivered to",
+            "good": f"as build {Server.BUILD_ID}: .*Accepted is not recorded"}
 
     def case(verdict, mode):
         with Server(mode) as server:
             said = dashboard(sources[verdict], server, expect=0 if verdict == "green" else 1, CTEST_BINARY_DIRECTORY=f"build {mode}")
         check(re.search(says[mode], said), f"{mode}: '{says[mode]}'", said)
         check(("RED: 1 tests failed or could not run: bad" in said) == (verdict == "red"), f"{mode}: verdict", said)
-        check(mode == "good" or "Accepted is not" not in said, f"{mode}: nothing is said to be accepted", said)
+        check(mode in ("good", "empty") or "ccepted" not in said, f"{mode}: nothing is said to be accepted", said)
+        check("as build" not in said or mode == "good", f"{mode}: no receipt", said)
         check(not server.submissions or "Done" in server.parts(), "the dashboard ends", server.parts())
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:  # most of the time is waiting for servers
@@ -243,6 +246,38 @@ def models(options):
         check((tree / "left").exists() and theirs.get("Test").query["stamp"].endswith("-Continuous"), "Continuous keeps the tree", theirs.parts())
         dashboard(source, MODEL="Nightly")
         check(not (tree / "left").exists() and not (source / "build").exists(), "Nightly empties its own tree")
+        for generator in scratch.GENERATORS[1:]:
+            said = dashboard(source, CTEST_CMAKE_GENERATOR=generator, CTEST_BINARY_DIRECTORY=f"build {generator}")
+            check("green" in said, generator, said)
+
+
+def updates(options):
+    """Continuous with CPIZE_UPDATE: a second pass when somebody pushed, and the verdict is that of the newest sources."""
+    def git(directory, *words):
+        status, said = scratch.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=directory)
+        check(status == 0, " ".join(words), said)
+        return said.strip()
+
+    origin = small(options.directory / "origin", options.tool, "include(extra.cmake OPTIONAL)\n")
+    git(origin, "init", "-q")
+    git(origin, "add", ".")
+    git(origin, "commit", "-q", "-m", "first")
+    clone = scratch.fresh(options.directory / "clone")
+    git(clone, "clone", "-q", str(origin), ".")
+    with Server("good") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        run = pool.submit(dashboard, clone, server, expect=1, MODEL="Continuous", CPIZE_UPDATE="ON", CPIZE_INTERVAL=1, CPIZE_DURATION=8)
+        while "Done" not in server.parts() and not run.done():
+            time.sleep(0.05)
+        (origin / "extra.cmake").write_text("add_test(NAME bad COMMAND ${CMAKE_COMMAND} -E false)\n")
+        git(origin, "add", ".")
+        git(origin, "commit", "-q", "-m", "second")
+        said = run.result()
+    check("1 tests failed or could not run: bad" in said, "the second pass is red", said)
+    check(server.parts().count("Done") == 2, "a pass for each change, and no other", server.parts())
+    tests = [{t.findtext("Name") for t in s.xml().findall("Testing/Test")} for s in server.submissions if s.part == "Test"]
+    check(tests == [{"block", "whole"}, {"block", "whole", "bad"}], "what ran", tests)
+    revisions = [s.xml().findtext("Revision") for s in server.submissions if s.part == "Update"]
+    check(revisions[-1] == git(origin, "rev-parse", "HEAD") and len(set(revisions)) == 2, "revisions", revisions)
 
 
 def main():
@@ -253,10 +288,10 @@ def main():
     parser.add_argument("--only")
     options = parser.parse_args()
     options.directory, options.tool = options.directory.resolve(), options.tool.resolve()
-    cases = [f for f in (whole, failures, models, servers) if options.only in (None, f.__name__)]
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a silent server is waited for meanwhile
-        waiting = pool.submit(servers, options) if servers in cases else None
-        return scratch.report([(f.__name__, waiting.result if f is servers else lambda f=f: f(options)) for f in cases])
+    cases = [f for f in (whole, failures, models, updates, servers) if options.only in (None, f.__name__)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:  # those that wait most, for silent servers and for a push, do so meanwhile
+        waiting = {f: pool.submit(f, options) for f in (servers, updates) if f in cases}
+        return scratch.report([(f.__name__, waiting[f].result if f in waiting else lambda f=f: f(options)) for f in cases])
 
 
 if __name__ == "__main__":
