@@ -7,7 +7,7 @@ cpize_lifecycle(predictor  SCOPE inference  ROLE composition  KIND new  EFFORT 5
 cpize_lifecycle(write_prediction  SCOPE inference  KIND new  EFFORT 5  DEPENDS predictor
                 RISK medium "structures that other programs read, matrices written shard by shard"  CITES "Boltz-2, write BoltzWriter")
 cpize_lifecycle(collate  SCOPE training  KIND adapt  EFFORT 3
-                DEPENDS training_model
+                DEPENDS feature.msa feature.atom_to_token feature.coords feature.symmetries
                 RISK medium "samples of unequal size, atom numbers rewritten, a skipped sample is agreed")
 cpize_lifecycle(optimizer  SCOPE training  KIND reuse  EFFORT 2  DEPENDS training_model
                 RISK medium "groups by substrings of names, with surprises"  CITES "Boltz-2, boltz2 Boltz2.configure_optimizers")

@@ -1,9 +1,10 @@
 # losses/: numerators and denominators are sums over the whole mesh, once; a rank's share of the loss is its own terms.
 set(target SUBSYSTEM losses SCOPE training)
 
-cpize_port(diffusion_mse_loss  ${target}  KIND adapt  EFFORT 2  DEPENDS weighted_rigid_align feature.coords feature.atom_resolved_mask
+cpize_port(diffusion_mse_loss  ${target}  KIND adapt  EFFORT 2
+           DEPENDS weighted_rigid_align feature.coords feature.atom_resolved_mask feature.mol_type
            CITES "Boltz-2, diffusionv2 AtomDiffusion.compute_loss")
-cpize_port(smooth_lddt_loss  ${target}  KIND new  EFFORT 4  DEPENDS feature.coords feature.atom_resolved_mask
+cpize_port(smooth_lddt_loss  ${target}  KIND new  EFFORT 4  DEPENDS feature.coords feature.atom_resolved_mask feature.mol_type
            RISK medium "pairs of atoms: tiles, never A x A, the gradient of both ends of a pair"  CITES "AlphaFold 3, Algorithm 27")
 cpize_port(diffusion_loss  ${target}  ROLE composition  KIND adapt  EFFORT 1
            DEPENDS training_denoise diffusion_mse_loss smooth_lddt_loss feature.plddt  CITES "Boltz-2, diffusionv2 AtomDiffusion.compute_loss")
@@ -14,7 +15,7 @@ cpize_port(bfactor_loss  ${target}  KIND reuse  EFFORT 1  DEPENDS bfactor featur
 cpize_port(symmetry_correction  ${target}  KIND adapt  EFFORT 6  DEPENDS feature.symmetries feature.coords feature.atom_resolved_mask
            RISK high "a greedy search whose choices must be one decision of all ranks"  CITES "Boltz-2, minimum_lddt_symmetry_coords")
 cpize_port(plddt_loss  ${target}  KIND adapt  EFFORT 3
-           DEPENDS confidence_heads symmetry_correction feature.r_set_to_rep_atom feature.token_to_rep_atom
+           DEPENDS confidence_heads symmetry_correction feature.r_set_to_rep_atom feature.token_to_rep_atom feature.mol_type
            RISK medium "tokens against the resolved set: two axes of unequal length"  CITES "Boltz-2, confidencev2 plddt_loss")
 cpize_port(pde_loss  ${target}  KIND adapt  EFFORT 2  DEPENDS confidence_heads symmetry_correction feature.token_to_rep_atom
            CITES "Boltz-2, confidencev2 pde_loss")
