@@ -6,6 +6,7 @@
 
 #include "locks.hpp"
 #include "text.hpp"
+#include "waves.hpp"
 
 namespace cpize::tool {
 
@@ -13,6 +14,7 @@ State state_of(Tree& tree, const Task& t) {
   if (!t.in_scope) return {"out-of-scope", ""};
   if (in_flight(tree.plan(), t.id)) return {"in_flight", "being measured"};
   const Verdict& v = tree.own(t.id);
+  if (awaits_approval(tree, t)) return {"blocked", fmt::format("wave {} awaits approval; {}", t.wave, v.why)};
   switch (v.kind) {
     case Verdict::kNoCode:
     case Verdict::kNever:

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "guard.hpp"
+#include "mode.hpp"
 
 namespace cpize::tool {
 
@@ -27,6 +28,13 @@ bool is_approved(Tree& tree, const Task& task) {
 
 Wave next_unapproved(Tree& tree) {
   return next_wave(tree, [&](const Task& t) { return is_approved(tree, t); });
+}
+
+bool awaits_approval(Tree& tree, const Task& t) {
+  if (mode_now(tree) != "manual" || is_approved(tree, t)) return false;
+  const Verdict& v = tree.own(t.id);
+  const bool measurable = v.kind == Verdict::kNever || v.kind == Verdict::kMissing || v.kind == Verdict::kStale;
+  return measurable && !guard_ladder(tree, t.id);
 }
 
 std::string in_words(const Task& task) {

@@ -23,6 +23,9 @@ bool is_approved(Tree& tree, const Task& task);
 /// The wave that a manual drive stops before: the first one with ready tasks that nobody approved.
 Wave next_unapproved(Tree& tree);
 
+/// In manual mode: it could be measured now, and waits for nothing but a decision.
+bool awaits_approval(Tree& tree, const Task& task);
+
 /// "tri_mul_out (adapt, risk medium: new all-to-all)"
 std::string in_words(const Task& task);
 

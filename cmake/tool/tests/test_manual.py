@@ -26,6 +26,8 @@ def wave_by_wave():
     check("2 of 14 tasks are done; next is wave 02, phase 1:\n  infra (" in said, "summary and next wave", said)
     check("to approve: cpize approve --wave 2" in said and said.endswith("wave 02 awaits approval\n"), "how to go on", said)
     check(done() == {"map", "serial.lock"}, "nothing of the next wave", str(done()))
+    check(toy.states()["infra"] == ("blocked", "wave 2 awaits approval; never measured") and toy.states()["transition"][0] == "todo",
+          "a decision is what it waits for", str(toy.states()))
     said = toy.red("drive", expect=4, says="wave 02 awaits approval")  # the mode is remembered
     check("wave 02:" not in said, "asking twice is no approval", said)
     stops = 0
