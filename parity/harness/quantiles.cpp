@@ -41,11 +41,13 @@ void compare_kind(const BlockCase& block, const SerialRun& serial, const std::st
     for (std::size_t i = 0; i < shares.size(); ++i) {
       const bool is_maximum = shares[i] == 1;
       const double value = cancels ? largest_of_kind : values[i], times = is_maximum ? 4 : 2;
+      const double rest = is_maximum ? 0 : u * u * values.back();
       char share[40] = "", derivation[200];
       if (!is_maximum) std::snprintf(share, sizeof share, ", %.0f %% quantile", 100 * shares[i]);
-      std::snprintf(derivation, sizeof derivation, "%.0f x serial's own %s error %.3g + %.0f u (%.3g) x %.3g%s", times,
-                    dtype.c_str(), theirs[i], times / 2, u, value, cancels ? " (largest of its kind)" : "");
-      out.push_back({label + name + share, mine[i], times * theirs[i] + times / 2 * u * value, derivation});
+      std::snprintf(derivation, sizeof derivation, "%.0f x serial's own %s error %.3g + %.0f u (%.3g) x %.3g%s%s",
+                    times, dtype.c_str(), theirs[i], times / 2, u, value, cancels ? " (largest of its kind)" : "",
+                    is_maximum ? "" : " + u^2 x largest");
+      out.push_back({label + name + share, mine[i], times * theirs[i] + times / 2 * u * value + rest, derivation});
     }
   }
 }

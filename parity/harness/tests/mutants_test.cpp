@@ -52,18 +52,18 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     ToyInLowPrecision, Mutants,
-    testing::Values(Expected{Mutant::not_transposed, {1, 1, 1}, "over tolerance: output z", "bf16"},
+    testing::Values(Expected{Mutant::not_transposed, {1, 1, 1}, "over tolerance:", "bf16"},
                     Expected{Mutant::drops_gradient, {1, 2, 2}, "over tolerance: gradient p.weight", "bf16"},
                     Expected{Mutant::drops_gradient, {1, 2, 2}, "over tolerance: gradient p.weight", "fp32"},
                     Expected{Mutant::ignores_mask, {1, 1, 2}, "over tolerance:", "bf16"},
                     Expected{Mutant::averages_axis, {1, 2, 2}, "over tolerance: gradient u.weight", "bf16"},
-                    Expected{Mutant::off_by_one, {1, 2, 2}, "over tolerance: output z", "bf16"},
+                    Expected{Mutant::off_by_one, {1, 2, 2}, "over tolerance:", "bf16"},
                     Expected{Mutant::leaks_padding, {1, 1, 2}, "poison_invariant", "fp32"},
                     Expected{Mutant::leaks_padding, {1, 1, 2}, "poison_invariant", "bf16"},
                     Expected{Mutant::replicas_differ, {1, 2, 2}, "replicas_identical", "fp32"},
                     Expected{Mutant::replicas_differ, {1, 2, 2}, "replicas_identical", "bf16"},
-                    Expected{Mutant::rounds_early, {1, 1, 2}, "over tolerance: output z", "fp32"},
-                    Expected{Mutant::rounds_early, {1, 1, 2}, "over tolerance: output z", "bf16"},
+                    Expected{Mutant::rounds_early, {1, 1, 2}, "over tolerance:", "fp32"},
+                    Expected{Mutant::rounds_early, {1, 1, 2}, "over tolerance:", "bf16"},
                     Expected{Mutant::holds_everything, {1, 3, 3}, "over bound: sent_bytes.forward", "bf16"}));
 
 TEST(Mutants, AnotherParameterNameIsAnErrorThatNamesBoth) {

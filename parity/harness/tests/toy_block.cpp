@@ -22,7 +22,8 @@ ToyWeightsImpl::ToyWeightsImpl(std::int64_t channels, const std::string& name_of
 
 std::pair<at::Tensor, at::Tensor> ToySerialImpl::forward(const at::Tensor& z, const at::Tensor& s,
                                                          const at::Tensor& mask) {
-  const auto ab = (p(z) * mask.unsqueeze(-1)).chunk(2, -1);
+  const at::Tensor projected = p(z);
+  const auto ab = (projected * mask.to(projected.scalar_type()).unsqueeze(-1)).chunk(2, -1);
   const at::Tensor o = at::einsum("bikd,bjkd->bijd", {ab[0], ab[1]}), t = u(s);
   return {w(o) * at::sigmoid(g(z)) + t.unsqueeze(2), t};
 }
@@ -35,7 +36,7 @@ std::pair<Sharded<Pair>, Sharded<SingleRow>> ToyPortImpl::forward(const Sharded<
 
   const bool drops = mutant == Mutant::drops_gradient && z.mesh()->rank() == 0;
   at::Tensor projected = at::linear(input, drops ? p->weight.detach() : p->weight);
-  if (mutant != Mutant::ignores_mask) projected = projected * mask.local().unsqueeze(-1);
+  if (mutant != Mutant::ignores_mask) projected = projected * mask.local().to(projected.scalar_type()).unsqueeze(-1);
   if (mutant == Mutant::leaks_padding) projected = projected + 1e-20 * input.sum();
 
   // Channels over the whole grid: each rank multiplies its own channels for all i, j, k.
@@ -44,8 +45,8 @@ std::pair<Sharded<Pair>, Sharded<SingleRow>> ToyPortImpl::forward(const Sharded<
   const at::Tensor x = a.local().permute({0, 3, 1, 2}), y = b.local().permute({0, 3, 1, 2});
   const at::Tensor product = x.matmul(mutant == Mutant::not_transposed ? y : y.mT());
   at::Tensor o = redistribute<Pair>(wrap<PairByChannel>(product.permute({0, 2, 3, 1}), z.global(), z.mesh())).local();
-  if (mutant == Mutant::rounds_early) {  // to 7 bits from fp32 on, to 5 from bf16
-    const double bits = o.scalar_type() == at::kBFloat16 ? 32 : 128;
+  if (mutant == Mutant::rounds_early) {  // to 1/128, in bf16 to 1/4
+    const double bits = o.scalar_type() == at::kBFloat16 ? 4 : 128;
     o = o + (at::round(o.detach() * bits) / bits - o.detach());
   }
   if (mutant == Mutant::off_by_one && at[cp0] > 0) o = o.roll(1, 1);
@@ -56,11 +57,12 @@ std::pair<Sharded<Pair>, Sharded<SingleRow>> ToyPortImpl::forward(const Sharded<
     weight = part + (weight - part).detach();
   }
   at::Tensor t = at::linear(s.local(), weight);
+  at::Tensor replica = t;
   if (mutant == Mutant::replicas_differ) {  // the neighbour of each value in its dtype
     const double step = t.scalar_type() == at::kBFloat16 ? 8e-3 : t.scalar_type() == at::kFloat ? 2e-7 : 3e-16;
-    t = t * (1 + step * at[cp1]);
+    replica = t * (1 + step * at[cp1]);
   }
-  return {z.with(w(o) * at::sigmoid(g(input)) + t.unsqueeze(2)), s.with(t)};
+  return {z.with(w(o) * at::sigmoid(g(input)) + t.unsqueeze(2)), s.with(replica)};
 }
 
 }  // namespace cpize::parity

@@ -37,7 +37,7 @@ enum class Mutant {
   off_by_one,        // past the first shard border, rows are one off
   leaks_padding,     // a masked value of z reaches valid ones, far below any tolerance while padding is small
   replicas_differ,   // the last bit of a replicated output depends on the rank
-  rounds_early,      // keeps the exchanged product in a narrower dtype than it was computed in
+  rounds_early,      // rounds the product to a fixed step, coarser than its dtype
   other_name,        // a parameter has another name than the serial block's
   holds_everything,  // gathers the whole of z on every rank: right, but over its budget
 };
