@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "comm/call_site.hpp"
@@ -51,6 +52,9 @@ void agree_after(const DeviceMesh& mesh, const std::function<void()>& local) {
   std::string error;
   try {
     local();
+  } catch (const c10::Error& e) {
+    failure = std::current_exception();
+    error = e.what_without_backtrace();
   } catch (const std::exception& e) {
     failure = std::current_exception();
     error = e.what();
@@ -72,6 +76,18 @@ void agree_equal(const DeviceMesh& mesh, const std::string& what, std::int64_t v
       differing += (differing.empty() ? "rank " : ", rank ") + std::to_string(r) + " has " + std::to_string(values[r]);
   if (!differing.empty())
     throw ContractError(what + " differs between ranks: rank 0 has " + std::to_string(values[0]) + ", " + differing);
+}
+
+bool agree_any(const DeviceMesh& mesh, bool mine) {
+  bool any = false;
+  for (const auto said : gather_numbers(mesh, mine ? 1 : 0)) any = any || said != 0;
+  return any;
+}
+
+void agree_finite(const DeviceMesh& mesh, const std::string& what, double value) {
+  agree_after(mesh, [&] {
+    if (!std::isfinite(value)) throw Error(what + " is " + (std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"));
+  });
 }
 
 std::vector<std::string> gather_bytes(const DeviceMesh& mesh, const std::string& mine) {

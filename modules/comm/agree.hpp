@@ -24,6 +24,12 @@ void agree_after(const DeviceMesh& mesh, const std::function<void()>& local);
 /// ContractError on every rank unless all ranks bring the same value; names the ranks that differ from rank 0.
 void agree_equal(const DeviceMesh& mesh, const std::string& what, std::int64_t value);
 
+/// Whether any rank says yes: the same answer everywhere. For decisions that change what follows (leave out a sample).
+bool agree_any(const DeviceMesh& mesh, bool mine);
+
+/// Error on every rank, naming `what` and the rank, unless the value is finite on all ranks.
+void agree_finite(const DeviceMesh& mesh, const std::string& what, double value);
+
 /// Every rank gets every rank's bytes, by rank. For reports and small results, not for activations: an all-reduce of
 /// ranks times the longest.
 std::vector<std::string> gather_bytes(const DeviceMesh& mesh, const std::string& mine);

@@ -29,7 +29,8 @@ class ProcessBackend : public c10d::Backend {
   /// This rank gives up with `cause`: tells everybody, does not wait. Returns the first cause, which may be another's.
   virtual std::string fail(const std::string& cause) noexcept = 0;
 
-  /// After fail(): waits until everybody who is alive knows, `at_most` so long.
+  /// After fail(), once this rank has said the cause: waits until everybody has, `at_most` so long. A launcher kills
+  /// the other ranks when the first one ends.
   virtual void linger(std::chrono::milliseconds at_most) noexcept = 0;
 
   /// A backend over the same ranks for trying out mistakes: what fails there does not end this world. A collective.

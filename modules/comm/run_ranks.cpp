@@ -26,6 +26,9 @@ std::vector<std::exception_ptr> run_ranks_collect(const MeshShape& shape, const 
     } catch (const PeerError& e) {
       failures[rank] = std::current_exception();
       rendezvous->leave(rank, std::string("stopped: ") + e.what());
+    } catch (const c10::Error& e) {
+      failures[rank] = std::current_exception();
+      rendezvous->leave(rank, e.what_without_backtrace());
     } catch (const std::exception& e) {
       failures[rank] = std::current_exception();
       rendezvous->leave(rank, e.what());

@@ -68,7 +68,6 @@ std::string StoreLiveness::publish(const std::string& cause) {
   try {
     std::lock_guard lock(store_mutex_);
     first = text_of(store_->compareSet("failed", bytes(""), bytes(cause)));
-    store_->set(key_of("knows", rank_), bytes("1"));
   } catch (const std::exception&) {  // the store is gone with the rank that serves it
   }
   std::lock_guard lock(mutex_);
@@ -138,8 +137,9 @@ std::string StoreLiveness::fail(const std::string& cause) noexcept {
 void StoreLiveness::linger(std::chrono::milliseconds at_most) noexcept {
   const auto deadline = Clock::now() + at_most;
   try {
+    put(key_of("over", rank_), "1");
     for (int r = 0; r < size_; ++r)
-      while (r != rank_ && !has(key_of("knows", r)) && !has(key_of("left", r))) {
+      while (r != rank_ && !has(key_of("over", r)) && !has(key_of("left", r))) {
         if (Clock::now() > deadline) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }

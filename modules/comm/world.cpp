@@ -47,7 +47,7 @@ class Watch {
             if (stop_) return;
             say(world_, cause);
             world_.backend().fail(cause);
-            world_.backend().linger(grace);
+            world_.backend().linger(2 * grace);
             _exit(1);
           }
         }) {}
@@ -66,7 +66,7 @@ class Watch {
 [[noreturn]] void end_with(const ProcessWorld& world, const std::string& what, int code) {
   const std::string first = world.backend().fail(what);
   say(world, first.empty() ? what : first);
-  world.backend().linger(grace);
+  world.backend().linger(2 * grace);  // longer than a rank that computes takes to notice
   std::cout << std::flush;
   _exit(code ? code : 1);  // no destructors: they could wait for peers that are gone
 }

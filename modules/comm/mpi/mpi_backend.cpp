@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "comm/call_site.hpp"
 #include "error/error.hpp"
@@ -50,7 +51,7 @@ MpiBackend::MpiBackend(std::unique_ptr<Endpoint> endpoint, const ProcessBackendO
       timeout_(options.timeout),
       endpoint_(std::move(endpoint)),
       left_(getSize(), false),
-      failed_(getSize(), false) {
+      over_(getSize(), false) {
   if (getSize() == 1) return;
   endpoint_->receive_any(control_tag, &heard_, sizeof heard_, hearing_);
   background_ = std::thread([this] {
@@ -96,9 +97,8 @@ void MpiBackend::hear() {
     const Notice notice = heard_;
     endpoint_->receive_any(control_tag, &heard_, sizeof heard_, hearing_);
     if (notice.word == Word::left) left_[notice.from] = true;
-    if (notice.word != Word::failed) continue;
-    failed_[notice.from] = true;
-    if (!first_cause_.empty()) continue;
+    if (notice.word == Word::over) over_[notice.from] = true;
+    if (notice.word != Word::failed || !first_cause_.empty()) continue;
     first_cause_ = notice.text;
     tell_all(Word::failed, first_cause_);  // whoever failed may be gone before all heard it
   }
@@ -139,8 +139,8 @@ std::string MpiBackend::why_it_cannot_end(const Operation& operation) const {
 std::string MpiBackend::absent(const Operation& operation) const {
   std::string names;
   for (int r = 0; r < size_; ++r)
-    if (!operation.arrived(r)) names += (names.empty() ? "" : ", ") + std::to_string(r);
-  return names;
+    if (operation.owes(r)) names += (names.empty() ? "" : ", ") + std::to_string(r);
+  return names.empty() ? "its own data to be taken" : "rank " + names;
 }
 
 void MpiBackend::wait(Operation& operation, std::chrono::milliseconds timeout) {
@@ -157,7 +157,7 @@ void MpiBackend::wait(Operation& operation, std::chrono::milliseconds timeout) {
       if (why.empty() && Clock::now() > deadline) {
         why = "no answer within " + std::to_string(timeout.count()) + " ms: " + rank_text(rank_) + " waits in " +
               operation.str();
-        why += operation.all_arrived() ? "; all ranks came, their data did not" : " for rank " + absent(operation);
+        why += " for " + absent(operation) + (operation.all_arrived() ? ", which came, but its data did not" : "");
       }
       if (!why.empty()) {
         give_up(why);
@@ -234,17 +234,19 @@ std::string MpiBackend::fail(const std::string& cause) noexcept {
 
 void MpiBackend::linger(std::chrono::milliseconds at_most) noexcept {
   const auto deadline = Clock::now() + at_most;
+  bool told = false;
   for (int looks = 0; Clock::now() < deadline; ++looks) {
     {
       std::lock_guard lock(mutex_);
       bool all = true;
       try {
+        if (!std::exchange(told, true)) tell_all(Word::over, "");
         hear();
         all = endpoint_->done(telling_);
       } catch (const std::exception&) {
         return;
       }
-      for (int r = 0; r < size_; ++r) all = all && (r == rank_ || failed_[r] || left_[r]);
+      for (int r = 0; r < size_; ++r) all = all && (r == rank_ || over_[r] || left_[r]);
       if (all) return;
     }
     pause(looks, false);

@@ -47,7 +47,7 @@ class MpiBackend : public ProcessBackend {
   void wait(Operation& operation, std::chrono::milliseconds timeout);
 
  private:
-  enum class Word : std::int32_t { left = 1, failed = 2 };
+  enum class Word : std::int32_t { left = 1, failed = 2, over = 3 };  // over: has failed, said so, and ends
   struct Notice {
     Word word;
     std::int32_t from;
@@ -70,7 +70,7 @@ class MpiBackend : public ProcessBackend {
   std::uint64_t sequence_ = 0;
   std::list<std::shared_ptr<Operation>> open_;
   std::string first_cause_;
-  std::vector<bool> left_, failed_;
+  std::vector<bool> left_, over_;
   Notice heard_{};
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   std::list<Notice> told_;  // what is still being sent

@@ -79,7 +79,8 @@ Operation::Operation(PostedOperation posted, std::uint64_t sequence, Endpoint& e
       sent_(size_),
       received_(size_),
       envelopes_(size_, MPI_REQUEST_NULL),
-      arrived_(size_, false) {
+      arrived_(size_, false),
+      incoming_(size_) {
   Aside aside;
   prepare();  // what may fail (memory, wrong splits) comes before anything is on its way
   arrived_[rank_] = true;
@@ -89,7 +90,7 @@ Operation::Operation(PostedOperation posted, std::uint64_t sequence, Endpoint& e
     endpoint.receive(peer, tag(0), &received_[peer], sizeof(Envelope), one);
     envelopes_[peer] = one[0];
     sent_[peer] = envelope_of(posted_, sequence_, peer);
-    endpoint.send(peer, tag(0), &sent_[peer], sizeof(Envelope), messages_);
+    endpoint.send(peer, tag(0), &sent_[peer], sizeof(Envelope), outgoing_);
   }
   start(endpoint);
 }
@@ -127,7 +128,7 @@ void Operation::start(Endpoint& endpoint) {
       piece = send_.narrow(0, send_at_[peer], posted_.input_splits[peer]);
     else if (posted_.kind == c10d::OpType::ALLREDUCE)
       piece = by_parts_ ? part(send_, peer) : send_;
-    if (piece.defined()) endpoint.send(peer, tag(1), bytes_of(piece), piece.nbytes(), messages_);
+    if (piece.defined()) endpoint.send(peer, tag(1), bytes_of(piece), piece.nbytes(), outgoing_);
   }
   if (posted_.kind == c10d::OpType::ALLTOALL_BASE)
     receive_.narrow(0, receive_at_[rank_], posted_.output_splits[rank_])
@@ -140,7 +141,7 @@ void Operation::receive_from(int peer, Endpoint& endpoint) {
     into = receive_.narrow(0, receive_at_[peer], posted_.output_splits[peer]);
   else if (posted_.kind == c10d::OpType::ALLREDUCE)
     into = brought_[peer];
-  if (into.defined()) endpoint.receive(peer, tag(1), bytes_of(into), into.nbytes(), messages_);
+  if (into.defined()) endpoint.receive(peer, tag(1), bytes_of(into), into.nbytes(), incoming_[peer]);
 }
 
 std::string Operation::advance(Endpoint& endpoint) {
@@ -151,7 +152,9 @@ std::string Operation::advance(Endpoint& endpoint) {
     if (std::string what = find_mismatch(posted_, rank_, received_[peer], peer); !what.empty()) return what;
     receive_from(peer, endpoint);
   }
-  if (!all_arrived() || !endpoint.done(messages_)) return "";
+  bool complete = endpoint.done(outgoing_) && all_arrived();
+  for (auto& from_peer : incoming_) complete = endpoint.done(from_peer) && complete;
+  if (!complete) return "";
   if (posted_.kind == c10d::OpType::ALLREDUCE && !handing_out_) {
     Aside aside;
     const at::Tensor mine = reduced(brought_, posted_.reduction);
@@ -162,8 +165,8 @@ std::string Operation::advance(Endpoint& endpoint) {
       for (int step = 1; step < size_; ++step) {
         const int to = (rank_ + step) % size_, from = (rank_ + size_ - step) % size_;
         const at::Tensor own = part(send_, rank_), theirs = part(send_, from);
-        endpoint.send(to, tag(2), bytes_of(own), own.nbytes(), messages_);
-        endpoint.receive(from, tag(2), bytes_of(theirs), theirs.nbytes(), messages_);
+        endpoint.send(to, tag(2), bytes_of(own), own.nbytes(), outgoing_);
+        endpoint.receive(from, tag(2), bytes_of(theirs), theirs.nbytes(), incoming_[from]);
       }
       return advance(endpoint);
     }

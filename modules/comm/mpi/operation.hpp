@@ -25,6 +25,8 @@ class Operation {
   void deliver();
 
   bool arrived(int rank) const { return arrived_[static_cast<std::size_t>(rank)]; }
+  /// Has not come, or its data has not.
+  bool owes(int rank) const { return !arrived(rank) || !incoming_[static_cast<std::size_t>(rank)].empty(); }
   bool all_arrived() const;
   std::string str() const { return posted_.str(); }
 
@@ -46,7 +48,8 @@ class Operation {
   std::vector<Envelope> sent_, received_;
   std::vector<MPI_Request> envelopes_;
   std::vector<bool> arrived_;
-  Requests messages_;
+  Requests outgoing_;
+  std::vector<Requests> incoming_;  // by peer
 };
 
 }  // namespace cpize::comm::mpi

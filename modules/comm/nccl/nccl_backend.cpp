@@ -37,6 +37,9 @@ NcclBackend::NcclBackend(const ProcessStore& met, const LaunchEnvironment& launc
       liveness_(met, launch.rank, launch.world, std::min(longest_silence, options.timeout)) {
   auto group_options = c10d::ProcessGroupNCCL::Options::create();
   group_options->timeout = options.timeout;
+  // A kernel that moves data should find its place before the thousands of blocks of a product that came earlier:
+  // otherwise exchange and compute take turns instead of overlapping.
+  group_options->is_high_priority_stream = true;
   group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(met_.store, launch.rank, launch.world, group_options);
 }
 
