@@ -44,7 +44,10 @@ static BlockCase pair_initialisation() {
       .contraction({"token_s", "token_s", "N", "6"})
       .cost_size({{"N", 144}, {"C", 64}, {"token_s", 32}})
       .bound("sent_bytes.forward",
-             [](const CostPoint& p) { return token_bytes(p, static_cast<double>(p.sizes["C"]) + 6); })
+             // the six ids take 8 bytes each, whatever the dtype of activations
+             [](const CostPoint& p) {
+               return token_bytes(p, static_cast<double>(p.sizes["C"]) + 6 * 8 / p.element_bytes);
+             })
       .bound("sent_bytes.backward",
              [](const CostPoint& p) { return token_bytes(p, static_cast<double>(p.sizes["C"])); })
       .bound("peak_bytes.forward", [](const CostPoint& p) { return 2 * p.b(); })
