@@ -83,6 +83,7 @@ install(FILES "${cpize_work}/CPizeConfig.cmake" "${cpize_work}/CPizeConfigVersio
         DESTINATION "${cpize_package_dir}" COMPONENT Conductor)
 install(DIRECTORY cmake/conductor DESTINATION "${cpize_package_dir}" COMPONENT Conductor FILES_MATCHING PATTERN "*.cmake")
 install(FILES cmake/CPizeDashboard.cmake DESTINATION "${cpize_package_dir}" COMPONENT Conductor OPTIONAL)
+install(FILES cmake/package/CPizeHarness.cmake DESTINATION "${cpize_package_dir}" COMPONENT Harness)
 install(FILES "${cpize_work}/CPizeLibraryFacts.cmake" DESTINATION "${cpize_package_dir}" COMPONENT Library)
 
 # What the libraries were made from, so that an upgrade of CPize makes the evidence of what links them stale.

@@ -5,6 +5,7 @@ include_guard(GLOBAL)
 file(WRITE "${CMAKE_FIND_PACKAGE_REDIRECTS_DIR}/CPizeConfig.cmake"
 "# Written by CPize, a subdirectory of this project.
 include(\"${PROJECT_SOURCE_DIR}/cmake/CPizeConductor.cmake\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/package/CPizeHarness.cmake\")
 set(CPize_FOUND TRUE)
 foreach(_cpize_component IN LISTS CPize_FIND_COMPONENTS)
   set(CPize_\${_cpize_component}_FOUND TRUE)

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -59,18 +60,46 @@ std::string drop_input_gradient(const BlockCase& block, const SerialRun& serial,
   return "missed: there is no gradient to drop";
 }
 
-/// Two ranks whose shards of an output have equal shapes and lie at different places.
-std::optional<std::pair<int, int>> two_shards(const PortRun& run, const std::string& name) {
-  const Spec& spec = run.output_specs.at(name);
-  const Shape& global = run.output_shapes.at(name);
-  for (int a = 0; a < run.mesh.size(); ++a)
-    for (int b = a + 1; b < run.mesh.size(); ++b) {
-      const Box x = box_of(spec, global, run.mesh, run.mesh.coordinates(a));
-      const Box y = box_of(spec, global, run.mesh, run.mesh.coordinates(b));
-      const bool both_count = is_owner(spec, run.mesh.coordinates(a)) && is_owner(spec, run.mesh.coordinates(b));
-      if (both_count && x.size == y.size && x.low != y.low && x.numel() > 0) return std::pair{a, b};
+/// Two ranks whose shards have equal shapes, lie at different places, and differ as `differ` says.
+std::optional<std::pair<int, int>> two_shards(
+    const Spec& spec, const Shape& global, const MeshShape& mesh,
+    const std::function<bool(int, int)>& differ = [](int, int) { return true; }) {
+  for (int a = 0; a < mesh.size(); ++a)
+    for (int b = a + 1; b < mesh.size(); ++b) {
+      const Box x = box_of(spec, global, mesh, mesh.coordinates(a));
+      const Box y = box_of(spec, global, mesh, mesh.coordinates(b));
+      const bool both_count = is_owner(spec, mesh.coordinates(a)) && is_owner(spec, mesh.coordinates(b));
+      if (both_count && x.size == y.size && x.low != y.low && x.numel() > 0 && differ(a, b)) return std::pair{a, b};
     }
   return std::nullopt;
+}
+
+/// A dimension behind the batch that has two parts to exchange; 0 if there is none.
+std::int64_t dimension_to_roll(const at::Tensor& x) {
+  for (std::int64_t dim = 1; dim < x.dim(); ++dim)
+    if (x.size(dim) > 1) return dim;
+  return 0;
+}
+
+/// One number a sample, the same on every rank, has no two parts: there the shards of an input's gradient are swapped.
+std::string swap_input_gradients(const BlockCase& block, const SerialRun& serial, const PortRun& honest) {
+  for (const auto& info : block.inputs()) {
+    if (!honest.results.input_gradients.has(info.name)) continue;
+    PortRun spoiled = honest;
+    const at::Tensor& full = honest.results.input_gradients[info.name];
+    const auto differ = [&](int a, int b) {  // not so where both are padding
+      return !honest.ranks[a].input_gradients.at(info.name).equal(honest.ranks[b].input_gradients.at(info.name));
+    };
+    if (const auto pair = two_shards(info.spec, full.sizes().vec(), honest.mesh, differ)) {
+      std::swap(spoiled.ranks[pair->first].input_gradients[info.name],
+                spoiled.ranks[pair->second].input_gradients[info.name]);
+      assemble_results(block, serial.inputs, spoiled);
+    } else if (const std::int64_t dim = dimension_to_roll(full); dim > 0) {
+      spoiled.results.input_gradients.set(info.name, full.roll(full.size(dim) / 2, dim));
+    }
+    return caught_by(compare(block, serial, spoiled.results), "shards of input gradient " + info.name);
+  }
+  return "missed: neither outputs nor input gradients have two parts";
 }
 
 std::string first_change(const BlockCase& block, const std::string& kind, const std::vector<TensorInfo>& infos,
@@ -105,14 +134,15 @@ std::string swap_shards(const BlockCase& block, const SerialRun& serial, const P
   for (const auto& info : block.outputs()) {
     PortRun spoiled = honest;
     std::string what;
-    if (const auto pair = two_shards(honest, info.name)) {
+    if (const auto pair =
+            two_shards(honest.output_specs.at(info.name), honest.output_shapes.at(info.name), honest.mesh)) {
       std::swap(spoiled.ranks[pair->first].outputs[info.name], spoiled.ranks[pair->second].outputs[info.name]);
       assemble_results(block, serial.inputs, spoiled);
       what = "shards of ranks " + std::to_string(pair->first) + " and " + std::to_string(pair->second);
     } else {
       const at::Tensor& out = honest.results.outputs[info.name];
-      std::int64_t dim = 0;
-      while (dim + 1 < out.dim() && (dim == 0 || out.size(dim) < 2)) ++dim;
+      const std::int64_t dim = dimension_to_roll(out);
+      if (dim == 0) return swap_input_gradients(block, serial, honest);
       spoiled.results.outputs.set(info.name, out.roll(out.size(dim) / 2, dim));
       what = "parts along dimension " + std::to_string(dim);
     }
