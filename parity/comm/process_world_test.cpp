@@ -1,7 +1,7 @@
 // A world of processes does what the library asks of it. Started by mpirun (or srun, torchrun): every rank runs every
 // test.
 //
-//   mpirun -n 4 cpize_process_world_test [--backend mpi|nccl]
+//   mpirun -n 4 cpize_process_world_test [--backend mpi|nccl] [--device cuda]
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -23,9 +23,11 @@ namespace {
 
 comm::ProcessWorld* world = nullptr;
 
-at::Device device() { return world->device(); }
+std::optional<at::Device> chosen;  // mpi: tensors of a GPU that all ranks share
+
+at::Device device() { return chosen.value_or(world->device()); }
 MeshPtr line_mesh() { return world->mesh({1, 1, world->size()}); }
-bool over_nccl() { return device().is_cuda(); }
+bool over_nccl() { return world->device().is_cuda(); }
 
 /// The same numbers on every rank that asks for the same seed.
 at::Tensor numbers(std::int64_t n, at::ScalarType dtype, int seed) {
@@ -248,8 +250,10 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   cpize::comm::WorldOptions options;
   options.command = "cpize_process_world_test";
-  for (int i = 1; i + 1 < argc; ++i)
+  for (int i = 1; i + 1 < argc; ++i) {
     if (!std::strcmp(argv[i], "--backend")) options.backend = cpize::comm::parse_backend(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--device")) cpize::chosen = at::Device(argv[i + 1]);
+  }
   options.with_environment();
   return cpize::comm::run_process_rank(argc, argv, options, [](cpize::comm::ProcessWorld& joined) {
     cpize::world = &joined;
