@@ -51,15 +51,8 @@ std::optional<std::size_t> closing(const std::string& s, std::size_t open) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Declaration> find_declaration(const std::string& text, int line, const std::vector<std::string>& names) {
-  std::size_t begin = 0;
-  for (int n = 1; n < line; ++n) {
-    begin = text.find('\n', begin);
-    if (begin == std::string::npos) return std::nullopt;
-    ++begin;
-  }
+std::optional<Declaration> declaration_at(const std::string& text, std::size_t begin,
+                                          const std::vector<std::string>& names) {
   Declaration d;
   d.begin = begin;
   while (d.begin < text.size() && (text[d.begin] == ' ' || text[d.begin] == '\t')) ++d.begin;
@@ -67,7 +60,8 @@ std::optional<Declaration> find_declaration(const std::string& text, int line, c
   std::size_t i = d.begin;
   while (i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_')) ++i;
   const std::size_t open = skip_blanks(text, i);
-  if (i == d.begin || open >= text.size() || text[open] != '(') return std::nullopt;
+  if (!text.substr(d.begin, i - d.begin).starts_with("cpize_") || open >= text.size() || text[open] != '(')
+    return std::nullopt;
   const std::size_t first = skip_blanks(text, open + 1);
   std::size_t end = first;
   while (end < text.size() && !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != ')') ++end;
@@ -76,6 +70,20 @@ std::optional<Declaration> find_declaration(const std::string& text, int line, c
   if (!close) return std::nullopt;
   d.close = *close;
   return d;
+}
+
+}  // namespace
+
+std::optional<Declaration> find_declaration(const std::string& text, int line, const std::vector<std::string>& names) {
+  std::optional<Declaration> first, at_line;
+  std::size_t begin = 0;
+  for (int n = 1; begin < text.size() && !at_line; ++n) {
+    const auto d = declaration_at(text, begin, names);
+    if (d && n == line) at_line = d;
+    if (d && !first) first = d;
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  }
+  return at_line ? at_line : first;
 }
 
 }  // namespace cpize::tool

@@ -11,8 +11,9 @@ struct Declaration {
   std::string indent;                // blanks before the command
 };
 
-/// The command at `line` (from 1) whose first argument is one of `names`. Strings, comments and bracket arguments may
-/// hold parentheses. nullopt: the line holds something else (an id out of a variable, say).
+/// The cpize_ command at `line` (from 1) whose first argument is one of `names`, else the first such command of the
+/// file: lines move when it is edited after the configure. Strings, comments and bracket arguments may hold
+/// parentheses. nullopt: there is none (an id out of a variable, say).
 std::optional<Declaration> find_declaration(const std::string& text, int line, const std::vector<std::string>& names);
 
 }  // namespace cpize::tool

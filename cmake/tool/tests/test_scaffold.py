@@ -101,7 +101,17 @@ def declared_by_a_loop():
           and 'cpize_parity_case(second SOURCES "parity/second_case.cpp" LINKS second)' in said, "shown", said)
 
 
+def one_after_the_other():
+    """Scaffolding a task moves the lines of those behind it; no configure is needed in between."""
+    declare("cpize_port(upper KIND new)\ncpize_port(lower KIND new)\ncpize_task(both PHASE 5 DEPENDS upper lower CHECK true)\n")
+    check("changed extra.cmake" in toy.ok("scaffold", "upper") and "changed extra.cmake" in toy.ok("scaffold", "lower"), "both in place")
+    text = toy.path("extra.cmake").read_text()
+    check(text.count("SOURCES") == 4 and "cpize_port(lower KIND new\n           SOURCES lower.cpp  PARITY parity_lower)" in text, "the lines", text)
+
+
 def own_templates():
+    declare("foreach(name IN ITEMS first second)\n  cpize_port(${name} KIND new)\nendforeach()\ncpize_task(all_of_it PHASE 5 DEPENDS first second CHECK true)\n")
+
     own = toy.root / "templates/port"
     own.mkdir(parents=True)
     for name in ("header.hpp.in", "source.cpp.in", "case.cpp.in", "page.md.in", "lines.cmake.in"):
@@ -114,4 +124,4 @@ def own_templates():
     check(not toy.path("first.cpp").exists(), "nothing is written")
 
 
-raise SystemExit(scratch.report([(f.__name__, f) for f in [port, refusals, feature, declared_by_a_loop, own_templates]]))
+raise SystemExit(scratch.report([(f.__name__, f) for f in [port, refusals, feature, declared_by_a_loop, one_after_the_other, own_templates]]))
