@@ -78,6 +78,9 @@ std::vector<Run> runs_for(const BlockCase& block, const Setting& setting,
   const std::int64_t dp = mesh.extent(Axis::dp), cp0 = mesh.extent(Axis::cp0), cp1 = mesh.extent(Axis::cp1);
   const std::int64_t longest = std::max(cp0, cp1), both = std::lcm(cp0, cp1);
   const std::int64_t batch = not_divisible(2, mesh, {Axis::dp}), batch_even = 2 * dp;
+  // A sample with one valid position, or of one token, makes few values, whose rounding errors are one draw: take more.
+  const std::int64_t many = setting.low_precision() ? 16 * dp : batch_even;
+  const std::int64_t many_uneven = setting.low_precision() ? not_divisible(16, mesh, {Axis::dp}) : batch;
   const auto uneven = [&](std::int64_t n) { return not_divisible(n, mesh, {Axis::cp0, Axis::cp1}); };
   const auto even = [&](std::int64_t n) { return both * std::max<std::int64_t>(1, (n + both - 1) / both); };
   const auto sizes = [&](const Sizes& widths, std::int64_t b, std::int64_t n) {
@@ -91,12 +94,12 @@ std::vector<Run> runs_for(const BlockCase& block, const Setting& setting,
   const Sizes own = setting.low_precision() ? block.precision_sizes() : Sizes{{"N", 7}};
   const std::int64_t n = own["N"], padded = std::max<std::int64_t>(n - 2, 2 * longest - 1);
   std::vector<Run> runs{{"uneven/random", sizes(own, batch, uneven(n)), MaskKind::random},
-                        {"uneven/one", sizes(own, batch, uneven(n)), MaskKind::one},
+                        {"uneven/one", sizes(own, many_uneven, uneven(n)), MaskKind::one},
                         {"uneven/none", sizes(own, batch, uneven(n)), MaskKind::none},
                         {"even/all", sizes(own, batch_even, even(n - 1)), MaskKind::all},
                         {"even/random", sizes(own, batch_even, even(n - 1)), MaskKind::random},
                         {"padding/prefix", sizes(own, batch_even, padded), MaskKind::prefix},
-                        {"scarce/all", sizes(own, batch_even, std::max<std::int64_t>(1, longest - 1)), MaskKind::all}};
+                        {"scarce/all", sizes(own, many, std::max<std::int64_t>(1, longest - 1)), MaskKind::all}};
   if (setting.low_precision() && setting.device_type != at::kCPU) {
     const Sizes& fused = block.fused_sizes();
     const std::int64_t wide = fused["N"];
