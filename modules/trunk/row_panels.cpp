@@ -18,6 +18,16 @@ at::Tensor as_gradient(const at::Tensor& total, const at::Tensor& weight) {
 void add_weight_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& x) {
   if (!total.defined()) return;
   at::Tensor sum = total;
+  if (x.is_cuda() && x.scalar_type() == at::kBFloat16 && gradient.scalar_type() == at::kBFloat16) {
+    // A GPU's products of narrow operands sum in fp32 and can return it; cut, since one long product fills few cores.
+    std::int64_t parts = 32;
+    while (parts > 1 && (x.size(0) % parts != 0 || x.size(0) / parts < 256)) parts /= 2;
+    const std::int64_t rows = x.size(0) / parts;
+    sum.add_(at::bmm(gradient.reshape({parts, rows, -1}).transpose(1, 2), x.reshape({parts, rows, -1}), at::kFloat)
+                 .sum(0)
+                 .to(sum.scalar_type()));
+    return;
+  }
   sum.addmm_(gradient.to(sum.scalar_type()).t(), x.to(sum.scalar_type()));
 }
 

@@ -58,20 +58,26 @@ std::vector<ChannelBlocks> allocate_chunks(const ChannelExchange& exchange, std:
   return chunks;
 }
 
-/// For every chunk: whole planes in, f, shards out. While one chunk is multiplied the next one and the results of the
-/// one before are on their way.
-template <class F>
+/// For every chunk: make (the channels of half h, just before the first chunk that needs them), whole planes in, f,
+/// shards out. While one chunk is multiplied the next ones and the results of the one before are on their way.
+template <class Make, class F>
 std::vector<ChannelBlocks> on_whole_planes(const ChannelExchange& exchange, std::vector<ChannelBlocks> chunks,
-                                           std::int64_t items, F f) {
+                                           std::int64_t items, Make make, F f) {
+  constexpr std::int64_t kAhead = 2;
   const std::int64_t count = exchange.chunks();
   std::vector<ChannelExchange::Started> there(count), back(count);
   std::vector<ChannelBlocks> results(count);
-  const auto start = [&](std::int64_t k) {
-    if (k < count) there[k] = exchange.start_to_whole(std::exchange(chunks[k], {}), items);
+  std::int64_t started = 0;
+  const auto start_until = [&](std::int64_t end) {
+    for (; started < std::min(end, count); ++started) {
+      if (started == 0) make(count == 1 ? ChannelHalves::both : ChannelHalves::first, chunks);
+      if (started > 0 && started == count / 2) make(ChannelHalves::second, chunks);
+      there[started] = exchange.start_to_whole(chunks[started], items);
+    }
   };
-  start(0);
   for (std::int64_t k = 0; k < count; ++k) {
-    start(k + 1);
+    start_until(k + 1 + kAhead);
+    if (started == count) chunks.clear();  // what is under way is held there
     back[k] = exchange.start_to_shards(f(k, exchange.finish_to_whole(std::exchange(there[k], {}))));
     if (k > 0) results[k - 1] = exchange.finish_to_shards(std::exchange(back[k - 1], {}));
   }
@@ -118,13 +124,14 @@ at::Tensor fused_triangle_forward(TriangleCall& call, const at::Tensor& z, const
   const ChannelExchange& exchange = state.exchange;
   const std::int64_t positions = exchange.positions();
 
-  std::vector<ChannelBlocks> edges = allocate_chunks(exchange, 2, rows.options());
-  for (std::int64_t b = 0; b < exchange.batch(); ++b)
-    triangle_edges(entry(rows, b, positions), entry(valid, b, positions), w.edges_image.data_ptr(), w.norm_in,
-                   exchange.memory(edges, b), positions, stream());
+  const auto make_edges = [&](ChannelHalves halves, const std::vector<ChannelBlocks>& edges) {
+    for (std::int64_t b = 0; b < exchange.batch(); ++b)
+      triangle_edges(entry(rows, b, positions), entry(valid, b, positions), w.edges_image.data_ptr(), w.norm_in,
+                     exchange.memory(edges, b), halves, positions, stream());
+  };
   if (call.save) state.edges.resize(exchange.chunks());
-  std::vector<ChannelBlocks> sums =
-      on_whole_planes(exchange, std::move(edges), 2, [&](std::int64_t k, at::Tensor whole) {
+  std::vector<ChannelBlocks> sums = on_whole_planes(
+      exchange, allocate_chunks(exchange, 2, rows.options()), 2, make_edges, [&](std::int64_t k, at::Tensor whole) {
         at::Tensor product = multiply_edges(whole, call.direction, call.precision.wide).unsqueeze(2);
         if (call.save) state.edges[k] = std::move(whole);
         return product;
@@ -171,8 +178,9 @@ TriangleGradients fused_triangle_backward(TriangleCall& call, const at::Tensor& 
       });
   }
 
-  std::vector<ChannelBlocks> dedges =
-      on_whole_planes(exchange, std::move(sums), 1, [&](std::int64_t k, at::Tensor whole) {
+  std::vector<ChannelBlocks> dedges = on_whole_planes(
+      exchange, std::move(sums), 1, [](ChannelHalves, const auto&) {},
+      [&](std::int64_t k, at::Tensor whole) {
         const at::Tensor saved = consume ? std::exchange(state.edges[k], {}) : state.edges[k];
         return edge_gradients(whole.squeeze(2), saved, call.direction, call.precision.wide);
       });

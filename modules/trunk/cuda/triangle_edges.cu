@@ -17,6 +17,7 @@ struct Arguments {
   TriangleNorm norm;
   Channels edges;
   int64_t count;
+  int first_part, part_step;
 };
 
 __global__ void __launch_bounds__(kGroups * 128, 1) edges_kernel(const Arguments p) {
@@ -31,6 +32,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_kernel(const Arguments
   const uint32_t weights = shared_address(image);
 
   const int64_t tiles = (p.count + kTile - 1) / kTile, step = static_cast<int64_t>(gridDim.x) * kGroups;
+  int turn = 0;
   for (int64_t tile = static_cast<int64_t>(blockIdx.x) * kGroups + group; tile < tiles; tile += step) {
     const int64_t first = first_row(tile);
     RowFragment x;
@@ -43,7 +45,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_kernel(const Arguments
       normalise(x, h, statistics_of(x, h, p.norm.epsilon), norm, norm + kChannels);
     }
 #pragma unroll 1
-    for (int part = 0; part < 4; ++part) {  // a, a, b, b: 64 channels each
+    for (int part = p.first_part; part < 4; part += p.part_step, turn ^= 1) {  // 64 channels: of a, a, b, b
       float c[64];
       touch(x);
       touch(c);
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_kernel(const Arguments
           const float v1 = c[at + 1] * sigmoid(c[at + 17]) * mask[h];
           out[b / 2][h + 2 * (b % 2)] = pack(v0, v1);
         }
-      char* stage = stages + (part % 2) * kStage;
+      char* stage = stages + turn * kStage;
       write_stage(out, stage);
       group_barrier();  // the other stage's readers are done as well: they came here after reading it
       store_stage<64>(stage, p.edges, (part % 2) * 64, (part / 2) * p.count, tile * kTile, p.count);
@@ -73,13 +75,15 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_kernel(const Arguments
 }  // namespace
 
 void triangle_edges(const void* rows, const void* mask, const void* edges_image, const TriangleNorm& norm_in,
-                    const ChannelMemory& edges, int64_t count, void* stream) {
+                    const ChannelMemory& edges, ChannelHalves halves, int64_t count, void* stream) {
   const Arguments p{static_cast<const bf16*>(rows),
                     static_cast<const bf16*>(mask),
                     edges_image,
                     norm_in,
                     Channels::of(edges, 2 * count, count),
-                    count};
+                    count,
+                    halves == ChannelHalves::second ? 1 : 0,
+                    halves == ChannelHalves::both ? 1 : 2};
   launch("triangle_edges", edges_kernel, (count + kGroups * kTile - 1) / (kGroups * kTile), kGroups * 128, kShared,
          stream, p);
 }

@@ -42,9 +42,13 @@ struct TriangleNorm {
 void prepare_triangle_weights(const void* p_in, const void* g_in, const void* p_out, const void* g_out,
                               void* edges_image, void* output_image, void* stream);
 
+/// Channels 0 .. 63, 64 .. 127 or all of them: where the first half is under way to other ranks, the second can be
+/// made.
+enum class ChannelHalves { first, second, both };
+
 /// rows, mask [count] bf16 -> edges.
 void triangle_edges(const void* rows, const void* mask, const void* edges_image, const TriangleNorm& norm_in,
-                    const ChannelMemory& edges, std::int64_t count, void* stream);
+                    const ChannelMemory& edges, ChannelHalves halves, std::int64_t count, void* stream);
 
 /// sums, rows -> y [count, 128].
 void triangle_output(const ChannelMemory& sums, const void* rows, const void* output_image, const TriangleNorm& norm_in,

@@ -1,0 +1,58 @@
+// GpuBlock: one block on this rank's GPU, with random inputs, and what a run of it costs.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mesh/device_mesh.hpp"
+
+namespace cpize::bench {
+
+struct GpuBlockRun {
+  std::string block;                     // one of gpu_block_names()
+  bool step = false;                     // forward, backward and reduce_gradients; else forward without gradients
+  at::ScalarType dtype = at::kBFloat16;  // of activations; parameters are fp32, bf16 runs under autocast
+  std::int64_t tokens = 0;
+  bool fused = true;        // false: the plain path of the triangle multiplication, named tri_mul_out_plain
+  std::int64_t chunks = 0;  // channel chunks of the triangle multiplication; 0: its own choice
+
+  /// tri_mul_out/forward/bf16/N:2048/gpus:2
+  std::string name(const MeshShape& mesh) const;
+};
+
+/// tri_mul_out, tri_mul_in, transition, pair_init: 128 pair channels, 384 token channels, batch 1.
+const std::vector<std::string>& gpu_block_names();
+
+class GpuBlock {
+ public:
+  /// A collective of the mesh, whose ranks have a GPU each (`device` here).
+  GpuBlock(const GpuBlockRun& run, const MeshPtr& mesh, at::Device device);
+
+  /// Seconds of one run, averaged over `times` runs, of the slowest rank. A collective.
+  double seconds(int times) const;
+
+  /// Above inputs and parameters: of the fullest rank. Sent: of the busiest rank. Both in one run.
+  std::int64_t peak_bytes() const { return peak_bytes_; }
+  std::int64_t sent_bytes() const { return sent_bytes_; }
+  /// What perfect kernels would take on one rank: bytes that must move through memory at kCopyBandwidth, plus matrix
+  /// products at kMatmulRate; exchanged bytes not counted.
+  double floor_seconds() const { return floor_seconds_; }
+
+ private:
+  void run() const;
+  void clear() const;
+
+  MeshPtr mesh_;
+  at::Device device_;
+  bool step_;
+  std::function<at::Tensor()> forward_;
+  std::vector<at::Tensor> leaves_, parameters_;
+  at::Tensor output_gradient_;
+  std::int64_t peak_bytes_ = 0, sent_bytes_ = 0;
+  double floor_seconds_ = 0;
+};
+
+/// Measured on an H200: a copy's bytes a second, read and written; bf16 matrix products.
+inline constexpr double kCopyBandwidth = 4.2e12, kMatmulRate = 788e12;
+
+}  // namespace cpize::bench
