@@ -144,9 +144,8 @@ int run(comm::ProcessWorld& world, const Suite& suite, std::vector<std::string> 
         for (const bool step : {false, true})
           for (const auto& tokens : suite.tokens) {
             if (!fused && (!suite.plain || !block.starts_with("tri_mul") || dtype != "bf16")) continue;
-            const GpuBlockRun r{
-                block,        step,       dtype == "bf16" ? at::kBFloat16 : at::kFloat, std::stoll(tokens), fused,
-                suite.chunks, suite.spare};
+            const GpuBlockRun r{block, step,        dtype == "bf16" ? at::kBFloat16 : at::kFloat, std::stoll(tokens),
+                                fused, suite.chunks};
             benchmark::RegisterBenchmark(r.name(suite.mesh).c_str(),
                                          [&, r](benchmark::State& state) { measure(state, r, world, mesh, holder); })
                 ->Iterations(1)
