@@ -6,7 +6,7 @@
 
 #include <bit>
 #include <cstring>
-#include <mutex>
+#include <limits>
 
 #include "comm/agree.hpp"
 #include "comm/run_ranks.hpp"
@@ -19,6 +19,11 @@ namespace {
 
 using lifecycle::Checkpoint;
 using lifecycle::Tensors;
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes()) return std::numeric_limits<double>::quiet_NaN();
+  return a.numel() == 0 ? 0 : (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+}
 
 /// Empty, or the first difference.
 std::string differing(const char* what, const Tensors& a, const Tensors& b) {
@@ -177,6 +182,9 @@ StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mes
   cell.fact("resumed_in_new_process", fact_unless(reason));
   reason = differing(run.whole, continued);
   cell.fact("bit_equal", fact_unless(reason.empty() ? differing(training, run.unbroken, resumed.steps) : reason));
+  for (const auto& [name, weight] : run.whole.weights)
+    if (const auto found = continued.weights.find(name); found != continued.weights.end())
+      cell.difference({"resumed: " + name, largest_difference(weight, found->second), 0, "resuming repeats the bits"});
   const auto names = names_of(training, mesh);
   const bool averaged = training.options().ema.has_value();
   reason = uncovered(names, averaged, run.whole);
