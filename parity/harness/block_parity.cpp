@@ -54,6 +54,7 @@ Measurement measure_block(const BlockCase& block, const Request& request) {
   for (const auto& name : request.cells) {
     const Setting setting = Setting::of(CellName::parse(name));
     set_threads_for(setting);
+    measurement.environment("intra_op_threads", std::to_string(at::get_num_threads()));
     measure_block_cell(block, setting, request.sizes, measurement.cell(name));
     std::string runs;
     for (const Run& run : runs_for(block, setting, request.sizes))
