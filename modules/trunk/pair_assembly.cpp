@@ -24,7 +24,7 @@ template <class F>
 void for_panels(const at::Tensor& z, F f) {
   const std::int64_t n0 = z.size(1), n1 = z.size(2);
   if (n1 == 0) return;
-  const std::int64_t panel = std::max<std::int64_t>(1, panel_rows(n0 * n1, 16, 0) / n1);
+  const std::int64_t panel = std::max<std::int64_t>(1, panel_rows(n0 * n1, 16, 0, z.is_cuda()) / n1);
   for (std::int64_t b = 0; b < z.size(0); ++b)
     for_row_panels(n0, panel, [&](std::int64_t begin, std::int64_t count) { f(b, begin, count); });
 }

@@ -7,10 +7,11 @@
 
 namespace cpize::trunk {
 
-/// Rows of one panel: `wanted` if positive, else rows / parts, but not so few that the calls cost more than the work.
-inline std::int64_t panel_rows(std::int64_t rows, std::int64_t parts, std::int64_t wanted) {
-  constexpr std::int64_t kFewest = 64, kMost = 32768;
-  return wanted > 0 ? wanted : std::clamp((rows + parts - 1) / parts, kFewest, kMost);
+/// Rows of one panel: `wanted` if positive, else rows / parts, but not so few that the calls cost more than the work: a
+/// GPU takes more rows in the time of a call.
+inline std::int64_t panel_rows(std::int64_t rows, std::int64_t parts, std::int64_t wanted, bool on_gpu = false) {
+  const std::int64_t fewest = on_gpu ? 4096 : 64, most = on_gpu ? 262144 : 32768;
+  return wanted > 0 ? wanted : std::clamp((rows + parts - 1) / parts, fewest, most);
 }
 
 /// f(begin, count) for each panel; not at all where there are no rows (an empty shard).

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "error/error.hpp"
+#include "trunk/fast_rows.hpp"
 #include "trunk/precision.hpp"
 #include "trunk/row_panels.hpp"
 
@@ -31,10 +32,17 @@ struct TransitionFunction : torch::autograd::Function<TransitionFunction> {
     const at::Tensor rows = as_rows(x), w = norm.to(p.norm), b = norm_bias.to(p.norm);
     const at::Tensor w1 = fc1.to(p.operand), w2 = fc2.to(p.operand), w3 = fc3.to(p.operand);
     at::Tensor y = at::empty({rows.size(0), w3.size(0)}, rows.options().dtype(p.operand));
+    const bool fast = fast_rows(rows, p) && w1.size(0) % 2 == 0;
     for_row_panels(rows.size(0), call->panel, [&](std::int64_t begin, std::int64_t count) {
-      const at::Tensor normed = normalise(rows.narrow(0, begin, count).to(p.norm), w, b).value.to(p.operand);
+      const at::Tensor x_panel = rows.narrow(0, begin, count);
+      const at::Tensor normed =
+          fast ? fast_normalise(x_panel, norm, norm_bias) : normalise(x_panel.to(p.norm), w, b).value.to(p.operand);
       at::Tensor hidden = at::mm(normed, w1.t());
-      at::silu_(hidden).mul_(at::mm(normed, w2.t()));
+      const at::Tensor value = at::mm(normed, w2.t());
+      if (fast)
+        fast_gate(hidden, value);
+      else
+        at::silu_(hidden).mul_(value);
       at::Tensor panel = y.narrow(0, begin, count);
       at::mm_out(panel, hidden, w3.t());
     });
@@ -63,6 +71,10 @@ struct TransitionFunction : torch::autograd::Function<TransitionFunction> {
     const bool through_norm = wants_x || totals[0].defined() || totals[1].defined();
     at::Tensor dx = wants_x ? at::empty(rows.sizes(), rows.options()) : at::Tensor();
 
+    if (fast_rows(rows, p) && w1.size(0) % 2 == 0) {
+      backward_fast(rows, dy.to(p.operand), saved, w1, w2, w3, call->panel, totals, dx, through_norm);
+      return results(saved, totals, dx);
+    }
     for_row_panels(rows.size(0), call->panel, [&](std::int64_t begin, std::int64_t count) {
       const at::Tensor x = rows.narrow(0, begin, count).to(p.norm), g = dy.narrow(0, begin, count);
       const NormedRows in = normalise(x, w, b);
@@ -84,10 +96,36 @@ struct TransitionFunction : torch::autograd::Function<TransitionFunction> {
       const at::Tensor panel = normalise_backward(dnormed.to(p.norm), x, in, w, b, totals[0], totals[1], wants_x);
       if (wants_x) dx.narrow(0, begin, count).copy_(panel);
     });
-    variable_list result{wants_x ? dx.view(saved[0].sizes()) : dx};
+    return results(saved, totals, dx);
+  }
+
+ private:
+  static variable_list results(const variable_list& saved, const std::vector<at::Tensor>& totals,
+                               const at::Tensor& dx) {
+    variable_list result{dx.defined() ? dx.view(saved[0].sizes()) : dx};
     for (std::size_t i = 1; i < saved.size(); ++i) result.push_back(as_gradient(totals[i - 1], saved[i]));
     result.emplace_back();
     return result;
+  }
+
+  /// The same mathematics over fast rows; products that feed the norm come out in fp32.
+  static void backward_fast(const at::Tensor& rows, const at::Tensor& dy, const variable_list& saved,
+                            const at::Tensor& w1, const at::Tensor& w2, const at::Tensor& w3, std::int64_t panel,
+                            const std::vector<at::Tensor>& totals, const at::Tensor& dx, bool through_norm) {
+    for_row_panels(rows.size(0), panel, [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor x = rows.narrow(0, begin, count), g = dy.narrow(0, begin, count);
+      const at::Tensor normed = fast_normalise(x, saved[1], saved[2]);
+      const at::Tensor du = at::mm(normed, w1.t()), dv = at::mm(normed, w2.t()), h = at::mm(g, w3);
+      fast_gate_backward(du, dv, h);
+      add_weight_gradient(totals[4], g, h);
+      add_weight_gradient(totals[2], du, normed);
+      add_weight_gradient(totals[3], dv, normed);
+      if (!through_norm) return;
+      at::Tensor dnormed = at::mm(du, w1, at::kFloat);
+      dnormed.add_(at::mm(dv, w2, at::kFloat));
+      const at::Tensor result = fast_normalise_backward(dnormed, x, saved[1], totals[0], totals[1]);
+      if (dx.defined()) dx.narrow(0, begin, count).copy_(result);
+    });
   }
 };
 
@@ -107,7 +145,7 @@ at::Tensor TransitionImpl::forward_local(const at::Tensor& x) {
                         std::to_string(x.size(-1)));
   auto call = c10::make_intrusive<TransitionCall>();
   call->precision = Precision::of(x);
-  call->panel = panel_rows(x.numel() / x.size(-1), 32, options.panel_rows);
+  call->panel = panel_rows(x.numel() / x.size(-1), 32, options.panel_rows, x.is_cuda());
   return TransitionFunction::apply(x, norm->weight, norm->bias, fc1->weight, fc2->weight, fc3->weight, call);
 }
 

@@ -94,7 +94,7 @@ at::Tensor triangle_multiplication(const Sharded<Pair>& z, const at::Tensor& mas
   call->precision = Precision::of(z.local());
   call->chunks = channel_chunks(z.global().back(), z.mesh()->shape().cp_size(), options.channel_chunks);
   if (options.fused) call->fused = make_fused_triangle(*call, as_rows(z.local()), options.channel_chunks);
-  call->panel = panel_rows(mask.numel(), 16, options.panel_rows);
+  call->panel = panel_rows(mask.numel(), 16, options.panel_rows, mask.is_cuda());
   for (const at::Tensor* t :
        {&z.local(), &w.norm_in, &w.norm_in_bias, &w.p_in, &w.g_in, &w.norm_out, &w.norm_out_bias, &w.p_out, &w.g_out})
     call->save |= at::GradMode::is_enabled() && t->requires_grad();
