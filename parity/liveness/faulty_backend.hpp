@@ -43,8 +43,8 @@ class FaultyBackend : public c10d::Backend {
   std::atomic<int> step_{-1}, in_step_{0}, per_step_{0};
 };
 
-/// The `count`-th allocation of this thread from now on fails: on the CPU as the allocator itself would say it; on a
-/// GPU by taking its memory away (then every further allocation fails).
+/// The `count`-th allocation of this thread from now on fails: on the CPU as the allocator itself would say it. On a
+/// GPU its memory is taken away and one more allocation made, at once.
 void plant_allocation_failure(int count, at::Device device);
 /// Of the GPU, where this build has one.
 void take_gpu_memory_away(at::Device device);
