@@ -167,8 +167,8 @@ def killed():
     decisions = decisions_file.read_text() if decisions_file.exists() else ""
     began = time.monotonic()
     trunk = {t for t, task in real.tasks.items() if task["subsystem"] == "trunk"}
-    victims, midway, wrong, edits, drive, forgotten, kept = {}, 0, False, 0, None, 0, set()
-    kills = 0
+    victims, wrong, drive, kept = {}, False, None, set()
+    kills = rounds = midway = edits = wrongs = forgotten = 0
     try:
         while kills < options.kills:
             drive = real.start()
@@ -190,10 +190,12 @@ def killed():
             finished = drive.returncode in (0, 1)
             if wrong and finished:
                 check(drive.returncode == 1, "a drive over a wrong port is red")
-            if finished or dice.random() < 0.04:  # a new situation: the port edited, made wrong or right, or evidence gone
-                if wrong or dice.random() < 0.3:
+            rounds += 1
+            if finished or rounds % 8 == 0:  # a new situation: the port edited, made wrong or right, or evidence gone
+                if wrong or edits <= forgotten:
                     edits += 1
-                    wrong = not wrong and dice.random() < 0.6
+                    wrong = not wrong
+                    wrongs += wrong
                     real.port.write_text(real.port_text(wrong, str(edits)))
                     kept = kept - real.behind_port()
                 else:
@@ -215,7 +217,7 @@ def killed():
             os.killpg(drive.pid, signal.SIGKILL)
         real.port.write_text(real.text)
     other = ", ".join(f"{n} of {v}" for v, n in sorted(victims.items()) if v != "drive")
-    return (f"{kills} kills of drive ({other or 'nothing else'}), {midway} midway, {edits} edits, evidence thrown away {forgotten} times, "
+    return (f"{kills} kills of drive ({other or 'nothing else'}), {midway} midway, {edits} edits, {wrongs} of them wrong, evidence thrown away {forgotten} times, "
             f"{time.monotonic() - began:.0f} s")
 
 
