@@ -134,6 +134,34 @@ def travels():
     shutil.rmtree(folder)
 
 
+def a_real_launcher():
+    """Four processes of Open MPI, where there is one; when the limit passes, or the tool is killed, none of them is left."""
+    launcher = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+    if not launcher:
+        return "no mpirun here"
+    toy.cmake(f"-DCPIZE_MPIEXEC={launcher}")
+    source = "parity/trunk/transition.cpp"
+    text, pids = toy.path(source).read_text(), root / "mpi pids"
+    case = next(line for line in text.splitlines() if "transition" in line and "(" in line).split("(")[0]
+    head = '#include <fstream>\n#include <sys/prctl.h>\n#include <signal.h>\n#include <unistd.h>\n#include "parity/measure.hpp"\n' + case + "() {\n"
+    toy.path(source).write_text(head + '  return measure("block", 1, 1);\n}\n')
+    traced()
+    said = prove()
+    ranks = sorted(l for l in traced() if " rank  " not in l)
+    check(ranks == [f"{PORT} rank {r} of  on : 1x2x2/mpi/fp64/cpu" for r in range(4)], "four ranks", f"{ranks} {said}")
+    hang = f'  if (!environment("OMPI_COMM_WORLD_RANK").empty()) {{\n    prctl(PR_SET_PDEATHSIG, SIGKILL);\n    std::ofstream("{pids}", std::ios::app) << std::to_string(getpid()) + "\\n" << std::flush;\n    sleep(300);\n  }}\n'
+    toy.path(source).write_text(head + hang + '  return measure("block", 1, 1);\n}\n')
+    pids.unlink(missing_ok=True)
+    process = toy.start("prove", PORT)
+    wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4, "four ranks run", 90)
+    processes = [int(p) for p in pids.read_text().split()]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{p}") for p in processes), "no rank is left")
+    toy.path(source).write_text(text)
+    return "four ranks of " + launcher
+
+
 def asked_for():
     """A plan over NCCL waits for its GPUs."""
     toy.cmake("-DCPIZE_BACKEND=nccl", "-DCPIZE_ARGUMENTS=cp:(1,2)")
@@ -171,4 +199,4 @@ def ends_as_one():
     toy.path(source).write_text(text)
 
 
-raise SystemExit(scratch.report([(f.__name__, f) for f in [without_anything, with_mpirun, with_gpus, travels, asked_for, ends_as_one]]))
+raise SystemExit(scratch.report([(f.__name__, f) for f in [without_anything, with_mpirun, with_gpus, travels, asked_for, ends_as_one, a_real_launcher]]))

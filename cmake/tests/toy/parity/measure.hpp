@@ -43,7 +43,7 @@ inline Demands demands(const std::string& profile) {
 inline int measure(const std::string& profile, double computed, double expected) {
   if (const std::string ms = environment("TOY_MS"); !ms.empty())
     std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(ms)));
-  const std::string rank = environment("RANK");
+  const std::string rank = environment(environment("OMPI_COMM_WORLD_RANK").empty() ? "RANK" : "OMPI_COMM_WORLD_RANK");
   if (const std::string trace = environment("TOY_TRACE"); !trace.empty())
     std::ofstream(trace, std::ios::app) << environment("CPIZE_TASK") + " rank " + rank + " of " +
                                                environment("WORLD_SIZE") + " on " +
