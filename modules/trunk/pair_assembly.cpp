@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "error/error.hpp"
+#include "trunk/fast_pairs.hpp"
 #include "trunk/precision.hpp"
 #include "trunk/row_panels.hpp"
 
@@ -41,9 +42,15 @@ struct Assembly : torch::autograd::Function<Assembly> {
     const at::Tensor table = at::constant_pad_nd(rel_pos.to(dtype).to(wide).t(), {0, 0, 0, 1});
     const at::Tensor bond_row = bond.to(dtype).to(wide).t();
     at::Tensor z = at::empty({rows.size(0), rows.size(1), columns.size(1), rows.size(2)}, rows.options());
+    const bool fast = z.numel() > 0 && fast_pairs(z, table.size(0));
     for_panels(z, [&](std::int64_t b, std::int64_t begin, std::int64_t count) {
       const auto index =
           relative_position_indices(call->ids.rows[b].narrow(0, begin, count), call->ids.columns[b], call->options);
+      if (fast) {
+        fast_assemble(rows[b].narrow(0, begin, count), columns[b], table, bond_row.view({-1}), index,
+                      call->bonds[b].narrow(0, begin, count).reshape({-1}), z[b].narrow(0, begin, count));
+        return;
+      }
       at::Tensor panel = at::index_select(table, 0, index[0]);
       for (std::size_t i = 1; i < index.size(); ++i) panel.add_(at::index_select(table, 0, index[i]));
       const at::Tensor bonds = call->bonds[b].narrow(0, begin, count).reshape({-1, 1});
@@ -72,7 +79,16 @@ struct Assembly : torch::autograd::Function<Assembly> {
     if (context->needs_input_grad(1)) dcolumns = g.sum(1);
     if (context->needs_input_grad(2)) table = at::zeros({classes, channels}, g.options().dtype(wide));
     if (context->needs_input_grad(3)) dbond = gradient_total(saved[1], true);
+    const bool fast = g.numel() > 0 && table.defined() && dbond.defined() && dbond.scalar_type() == at::kFloat &&
+                      fast_pairs(g, classes);
     for_panels(g, [&](std::int64_t b, std::int64_t begin, std::int64_t count) {
+      if (fast) {
+        const auto index =
+            relative_position_indices(call->ids.rows[b].narrow(0, begin, count), call->ids.columns[b], call->options);
+        fast_pair_sums(g[b].narrow(0, begin, count), index, call->bonds[b].narrow(0, begin, count).reshape({-1}), table,
+                       dbond.view({-1}));
+        return;
+      }
       const at::Tensor panel = g[b].narrow(0, begin, count).reshape({-1, channels}).to(wide);
       if (table.defined())
         for (const auto& index :
