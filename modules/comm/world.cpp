@@ -112,7 +112,8 @@ ProcessWorld ProcessWorld::join(const WorldOptions& options) {
         "--backend mpi or nccl");
   const EnvironmentMap environment = process_environment();
   const LaunchEnvironment launch = read_launch_environment(environment, options.flags, {options.command, options.mesh});
-  const ProcessBackendOptions backend{options.timeout, options.join_timeout, options.check_collectives};
+  const ProcessBackendOptions backend{options.timeout, options.join_timeout, options.largest_message,
+                                      options.check_collectives};
   if (options.backend == BackendKind::nccl) return {launch, join_nccl(launch, backend)};
   // Started by torchrun or by hand, MPI would be a world of one: first see who is here.
   const bool by_mpi = launch.source == "openmpi" || launch.source == "none" ||

@@ -47,6 +47,8 @@ struct WorldOptions {
   LaunchFlags flags = {};
   std::string command = "<program>";  // for the launch line in messages
 
+  /// mpi: messages of more bytes travel in pieces.
+  std::size_t largest_message = std::size_t{1} << 30;
   /// Whether every rank's operation is compared before it is done. mpi always does; over nccl it costs a wait for each.
   bool check_collectives = false;
 

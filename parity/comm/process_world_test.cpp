@@ -232,6 +232,47 @@ TEST(ProcessWorld, AMeshOfAnotherSizeNamesBothNumbers) {
   }
 }
 
+/// Mistake number `mistake` by the last rank, on a backend that may fail.
+void make_mistake(c10d::Backend& backend, int mistake) {
+  const int ranks = backend.getSize();
+  const bool me = backend.getRank() + 1 == ranks;
+  const auto reduce = [&](std::int64_t n, at::ScalarType dtype) {
+    std::vector<at::Tensor> t{at::ones({n}, at::TensorOptions(device()).dtype(dtype))};
+    backend.allreduce(t)->wait();
+  };
+  const auto exchange = [&](std::int64_t each) {
+    std::vector<std::int64_t> in_splits(ranks, each), out_splits(ranks, each);
+    at::Tensor in = at::ones({each * ranks}, at::TensorOptions(device())), out = at::empty_like(in);
+    backend.alltoall_base(out, in, out_splits, in_splits)->wait();
+  };
+  comm::CallSite site(mistake == 4 && me ? "loss" : "step");
+  if (mistake == 0) me ? reduce(4, at::kFloat) : exchange(2);  // another kind of collective
+  if (mistake == 1) reduce(4, me ? at::kFloat : at::kDouble);  // another dtype
+  if (mistake == 2) reduce(me ? 5 : 4, at::kDouble);           // another shape
+  if (mistake == 3) exchange(me ? 3 : 2);                      // another amount
+  if (mistake == 4) reduce(4, at::kDouble);                    // another place in the program
+}
+
+TEST(ProcessWorld, AMistakeIsAnErrorOnEveryRankAndNamesBothSides) {
+  if (world->size() == 1) return;
+  const char* const words[] = {"kind", "dtype", "shape", "sizes", "call site"};
+  for (int mistake = 0; mistake < 5; ++mistake) {
+    const auto spare = world->backend().spare();
+    std::string said;
+    try {
+      make_mistake(*spare, mistake);
+    } catch (const PeerError& e) {
+      said = e.what();
+    }
+    EXPECT_NE(said.find("mismatch"), std::string::npos) << words[mistake] << ": " << said;
+    EXPECT_NE(said.find("rank " + std::to_string(world->size() - 1)), std::string::npos) << said;
+    const auto all = comm::gather_bytes(*line_mesh(), said);  // and this world goes on
+    bool named = false;
+    for (const auto& one : all) named = named || one.find(words[mistake]) != std::string::npos;
+    EXPECT_TRUE(named) << words[mistake] << ": " << all[0];
+  }
+}
+
 TEST(ProcessWorld, WrongCallsAreRefusedBeforeAnybodyIsInvolved) {
   if (over_nccl()) return;  // libtorch's own checks
   at::Tensor in = at::ones({world->size()}), out = at::ones({world->size()});
@@ -252,9 +293,11 @@ int main(int argc, char** argv) {
   options.command = "cpize_process_world_test";
   for (int i = 1; i + 1 < argc; ++i) {
     if (!std::strcmp(argv[i], "--backend")) options.backend = cpize::comm::parse_backend(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--largest-message")) options.largest_message = std::stoull(argv[i + 1]);
     if (!std::strcmp(argv[i], "--device")) cpize::chosen = at::Device(argv[i + 1]);
   }
   options.with_environment();
+  options.check_collectives = true;
   return cpize::comm::run_process_rank(argc, argv, options, [](cpize::comm::ProcessWorld& joined) {
     cpize::world = &joined;
     return RUN_ALL_TESTS();

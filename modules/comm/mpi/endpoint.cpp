@@ -1,16 +1,11 @@
 #include "comm/mpi/endpoint.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "error/error.hpp"
 
 namespace cpize::comm::mpi {
-namespace {
-
-constexpr std::size_t largest_piece = std::size_t{1} << 30;  // MPI counts are int
-
-}  // namespace
-
 void Endpoint::check(int status, const char* what) const {
   if (status == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
@@ -19,7 +14,10 @@ void Endpoint::check(int status, const char* what) const {
   throw PeerError("rank " + std::to_string(rank_) + ": " + what + " failed: " + std::string(text, length));
 }
 
-Endpoint::Endpoint() {
+Endpoint::Endpoint(std::size_t largest_message) : largest_message_(largest_message) {
+  if (largest_message < 4096 || largest_message > std::numeric_limits<int>::max())
+    throw ConfigError("messages of at most " + std::to_string(largest_message) +
+                      " bytes: it must be 4096 to 2147483647");
   int initialised = 0, level = MPI_THREAD_SINGLE;
   check(MPI_Initialized(&initialised), "MPI_Initialized");
   if (initialised) throw ConfigError("MPI is initialised already; a process joins one world, once");
@@ -34,7 +32,8 @@ Endpoint::Endpoint() {
   check(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
 }
 
-Endpoint::Endpoint(const Endpoint& other) : rank_(other.rank_), size_(other.size_) {
+Endpoint::Endpoint(const Endpoint& other)
+    : largest_message_(other.largest_message_), rank_(other.rank_), size_(other.size_) {
   int level = MPI_THREAD_SINGLE;
   check(MPI_Query_thread(&level), "MPI_Query_thread");
   if (level < MPI_THREAD_MULTIPLE) throw ConfigError("a second communicator needs an MPI with MPI_THREAD_MULTIPLE");
@@ -44,8 +43,8 @@ Endpoint::Endpoint(const Endpoint& other) : rank_(other.rank_), size_(other.size
 
 void Endpoint::send(int to, int tag, const void* data, std::size_t bytes, Requests& requests) {
   const char* at = static_cast<const char*>(data);
-  for (std::size_t sent = 0; sent < bytes; sent += largest_piece) {
-    const auto piece = static_cast<int>(std::min(largest_piece, bytes - sent));
+  for (std::size_t sent = 0; sent < bytes; sent += largest_message_) {
+    const auto piece = static_cast<int>(std::min(largest_message_, bytes - sent));
     requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Isend(at + sent, piece, MPI_BYTE, to, tag, communicator_, &requests.back()), "MPI_Isend");
   }
@@ -53,8 +52,8 @@ void Endpoint::send(int to, int tag, const void* data, std::size_t bytes, Reques
 
 void Endpoint::receive(int from, int tag, void* data, std::size_t bytes, Requests& requests) {
   char* at = static_cast<char*>(data);
-  for (std::size_t got = 0; got < bytes; got += largest_piece) {
-    const auto piece = static_cast<int>(std::min(largest_piece, bytes - got));
+  for (std::size_t got = 0; got < bytes; got += largest_message_) {
+    const auto piece = static_cast<int>(std::min(largest_message_, bytes - got));
     requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Irecv(at + got, piece, MPI_BYTE, from, tag, communicator_, &requests.back()), "MPI_Irecv");
   }

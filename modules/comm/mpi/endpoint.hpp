@@ -15,7 +15,7 @@ using Requests = std::vector<MPI_Request>;
 class Endpoint {
  public:
   /// Initialises MPI (once a process) and duplicates the world.
-  Endpoint();
+  explicit Endpoint(std::size_t largest_message);
   /// Another communicator over the same ranks; a collective. Only the first endpoint is finalized.
   Endpoint(const Endpoint& other);
 
@@ -38,6 +38,7 @@ class Endpoint {
  private:
   void check(int status, const char* what) const;
   MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::size_t largest_message_;
   int rank_ = 0, size_ = 1;
 };
 

@@ -6,7 +6,7 @@ namespace cpize::comm {
 std::string why_no_mpi() { return ""; }
 
 c10::intrusive_ptr<ProcessBackend> join_mpi(const LaunchEnvironment& launch, const ProcessBackendOptions& options) {
-  auto endpoint = std::make_unique<mpi::Endpoint>();
+  auto endpoint = std::make_unique<mpi::Endpoint>(options.largest_message);
   if (endpoint->size() != launch.world)
     throw ConfigError("MPI has " + std::to_string(endpoint->size()) + " ranks, but the world is to have " +
                       std::to_string(launch.world) + " (" + launch.source + "); launch with: " + launch.line);
