@@ -24,7 +24,7 @@ parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--backend", default="mpi", choices=["mpi", "nccl"])
 parser.add_argument("--mpiexec", default="mpirun")
 parser.add_argument("--world", type=int, default=4)
-parser.add_argument("--timeout", type=float, default=3.0)
+parser.add_argument("--timeout", type=float, default=5.0)
 given = parser.parse_args()
 BOUND = given.timeout + 4 + 6
 LONGEST = 60  # of a whole run, start included: later than that is a hang
