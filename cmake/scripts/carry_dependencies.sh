@@ -2,8 +2,9 @@
 # Collects what a GPU machine without network lacks into one prefix, to be copied there together with the sources:
 #
 #   cmake/scripts/carry_dependencies.sh [PREFIX]            here, after one configure; PREFIX is <source>/.carry unless given
-#   cmake --preset gpu -DCPIZE_PROVISION=OFF -DCMAKE_PREFIX_PATH="$PWD/.carry"      there
+#   mv .carry /tmp/carry && cmake --preset gpu -DCPIZE_PROVISION=OFF -DCMAKE_PREFIX_PATH=/tmp/carry      there
 #
+# There it must lie outside the sources: headers inside them count as the project's own, and keys would not be the same as here.
 # gemmi comes from the cache that configure fills (built here; a static library of an older glibc links on a newer one), CLI11,
 # nlohmann/json and zlib from the system. About 11 MB. libtorch, CUDA, NCCL, MPI, fmt, GoogleTest, Google Benchmark are expected there.
 set -euo pipefail
