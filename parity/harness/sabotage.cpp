@@ -118,16 +118,16 @@ std::string first_change(const BlockCase& block, const std::string& kind, const 
 
 std::string drop_gradient(const BlockCase& block, const SerialRun& serial, const PortRun& honest) {
   if (honest.results.parameter_gradients.size() == 0) return drop_input_gradient(block, serial, honest);
-  auto target = hardest_contribution(block, serial, honest, compare(block, serial, honest.results));
-  if (!target) return "missed: no rank's share of any gradient stands out";
+  const auto hardest = hardest_contribution(block, serial, honest, compare(block, serial, honest.results));
   // Every process must spoil the same one, though tolerances may differ in their last bits between GPUs.
-  const std::string choice = agreed_text(serial.setting, std::to_string(target->rank) + " " + target->parameter);
-  target->rank = std::stoi(choice);
-  target->parameter = choice.substr(choice.find(' ') + 1);
-  const Spoil spoil{target->parameter, target->rank, false};
+  const std::string choice =
+      agreed_text(serial.setting, hardest ? std::to_string(hardest->rank) + " " + hardest->parameter : "");
+  if (choice.empty()) return "missed: no rank's share of any gradient stands out";
+  const Spoil spoil{choice.substr(choice.find(' ') + 1), std::stoi(choice), false};
   const PortRun spoiled = run_port(block, serial, serial.setting, serial.inputs, serial.output_gradients, spoil);
-  return caught_by(compare(block, serial, spoiled.results),
-                   "gradient " + target->parameter + " without the share of rank " + std::to_string(target->rank));
+  return caught_by(
+      compare(block, serial, spoiled.results),
+      "gradient " + spoil.drop_parameter + " without the share of rank " + std::to_string(spoil.drop_rank));
 }
 
 std::string swap_shards(const BlockCase& block, const SerialRun& serial, const PortRun& honest) {
