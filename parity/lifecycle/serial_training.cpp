@@ -50,7 +50,7 @@ SerialTraining train_serially(const features::Features& batch, std::int64_t step
   options.token_s = slice_token_s;
   options.rel_pos.token_z = slice_token_z;
   serial::PairSlice slice(options);
-  draw_parameters(*slice);
+  draw_slice(*slice);
   const auto features = serial::PairSliceFeatures::from([&](const std::string& name) {
     const at::Tensor& x = batch.at(name);
     return x.is_floating_point() ? x.to(at::kDouble) : x;

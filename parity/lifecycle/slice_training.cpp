@@ -2,21 +2,15 @@
 
 #include <ATen/ATen.h>
 
-#include <bit>
-#include <cmath>
-
-#include "comm/agree.hpp"
-#include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "features/distribute.hpp"
 #include "features/padding.hpp"
 #include "features/read_structure.hpp"
+#include "lifecycle/draw_parameters.hpp"
 #include "lifecycle/pair_target_loss.hpp"
 
 namespace cpize::parity {
 namespace {
-
-constexpr std::uint64_t seed = 20240229;
 
 trunk::PairSliceFeatures slice_features(const features::ShardedFeatures& shards) {
   const auto single = [&](const char* name) {
@@ -32,7 +26,7 @@ trunk::PairSliceFeatures slice_features(const features::ShardedFeatures& shards)
 }
 
 features::Features structure_features(const std::string& file) {
-  const auto structure = features::read_structure(std::string(CPIZE_DATA_DIR) + "/" + file);
+  const auto structure = features::read_structure(std::string(CPIZE_DATA_DIR "/") + file);
   return features::token_features(structure, features::tokenise(structure));
 }
 
@@ -59,22 +53,14 @@ features::Features slice_batch() {
   return features::collate(samples);
 }
 
-void draw_parameters(torch::nn::Module& module) {
-  module.to(at::kDouble);
-  at::NoGradGuard no_grad;
-  for (const auto& item : module.named_parameters()) {
-    at::Tensor p = item.value();
-    const at::Tensor drawn = lifecycle::CounterStream(seed, item.key(), 0).uniform(p.sizes().vec());
-    if (p.dim() > 1)
-      p.copy_(drawn * std::sqrt(3.0 / static_cast<double>(p.size(-1))));  // variance 1 / fan in
-    else
-      p.copy_(drawn * 0.3 + (item.key().ends_with("weight") ? 1 : 0));
-  }
+void draw_slice(torch::nn::Module& slice) {
+  slice.to(at::kDouble);
+  lifecycle::draw_parameters(slice, slice_seed);
 }
 
 lifecycle::TrainerOptions slice_options() {
   lifecycle::TrainerOptions options;
-  options.seed = seed;
+  options.seed = slice_seed;
   options.learning_rate = {1e-4, 2e-3, /*warmup_steps=*/4, /*decay_after=*/4, /*decay_every=*/1, /*decay_factor=*/0.5};
   options.clip_norm = 0.1;
   options.ema = lifecycle::EmaOptions{.decay = 0.9};
@@ -87,7 +73,7 @@ lifecycle::TrainingModel slice_model(const features::Features& batch, const Mesh
   options.token_s = slice_token_s;
   options.rel_pos.token_z = slice_token_z;
   trunk::PairSlice slice(options);
-  draw_parameters(*slice);
+  draw_slice(*slice);
   const trunk::PairSliceFeatures features = slice_features(features::distribute(batch, mesh));
   const Sharded<Pair> mask = trunk::pair_mask(features.token_pad_mask);
   const std::int64_t pairs = lifecycle::valid_pairs(mask);
@@ -97,23 +83,14 @@ lifecycle::TrainingModel slice_model(const features::Features& batch, const Mesh
           }};
 }
 
-Steps train(const features::Features& batch, const MeshShape& shape, const std::filesystem::path& from,
-            std::int64_t steps, const std::filesystem::path& to) {
-  Steps seen;
-  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
-    lifecycle::Trainer trainer(slice_model(batch, mesh), mesh, slice_options());
-    if (!from.empty()) trainer.resume(from);
-    for (std::int64_t i = 0; i < steps; ++i) {
-      const auto result = trainer.step();
-      comm::agree_equal(*mesh, "the loss", std::bit_cast<std::int64_t>(result.loss));
-      comm::agree_equal(*mesh, "the gradient norm", std::bit_cast<std::int64_t>(result.gradient_norm));
-      if (mesh->rank() != 0) continue;
-      seen.losses.push_back(result.loss);
-      seen.gradient_norms.push_back(result.gradient_norm);
-    }
-    trainer.save(to);
-  });
-  return seen;
+TrainingCase slice_case(const features::Features& batch) {
+  const serial::PairSlice published;  // the names that must be there; their sizes do not matter
+  std::vector<std::string> names;
+  for (const auto& item : published->named_parameters()) names.push_back(item.key());
+  return TrainingCase("pair slice")
+      .model([batch](const MeshPtr& mesh) { return slice_model(batch, mesh); })
+      .options(slice_options())
+      .parameters(names);
 }
 
 }  // namespace cpize::parity
