@@ -100,8 +100,8 @@ WorldOptions& WorldOptions::with_environment() {
   return *this;
 }
 
-ProcessWorld::ProcessWorld(LaunchEnvironment launch, c10::intrusive_ptr<ProcessBackend> backend)
-    : launch_(std::move(launch)), backend_(std::move(backend)) {}
+ProcessWorld::ProcessWorld(LaunchEnvironment launch, c10::intrusive_ptr<ProcessBackend> backend, std::string command)
+    : launch_(std::move(launch)), command_(std::move(command)), backend_(std::move(backend)) {}
 ProcessWorld::~ProcessWorld() = default;
 ProcessWorld::ProcessWorld(ProcessWorld&&) noexcept = default;
 
@@ -114,12 +114,12 @@ ProcessWorld ProcessWorld::join(const WorldOptions& options) {
   const LaunchEnvironment launch = read_launch_environment(environment, options.flags, {options.command, options.mesh});
   const ProcessBackendOptions backend{options.timeout, options.join_timeout, options.largest_message,
                                       options.check_collectives};
-  if (options.backend == BackendKind::nccl) return {launch, join_nccl(launch, backend)};
+  if (options.backend == BackendKind::nccl) return {launch, join_nccl(launch, backend), options.command};
   // Started by torchrun or by hand, MPI would be a world of one: first see who is here.
   const bool by_mpi = launch.source == "openmpi" || launch.source == "none" ||
                       environment.count("OMPI_COMM_WORLD_SIZE") || launch.source == "slurm";
   if (!by_mpi && launch.world > 1) join_store(launch, options.join_timeout);
-  return {launch, join_mpi(launch, backend)};
+  return {launch, join_mpi(launch, backend), options.command};
 }
 
 at::Device ProcessWorld::device() const { return backend_->device(); }
@@ -127,10 +127,7 @@ ProcessBackend& ProcessWorld::backend() const { return *backend_; }
 
 MeshPtr ProcessWorld::mesh(const MeshShape& shape) const {
   LaunchEnvironment launch = launch_;
-  if (const auto at = launch.line.find(" -n "); shape.size() != launch.world && at != std::string::npos) {
-    const auto end = launch.line.find(' ', at + 4);
-    launch.line.replace(at + 4, end - at - 4, std::to_string(shape.size()));
-  }
+  launch.line = launch_line(launch.source, shape.size(), command_);
   require_mesh_fits(shape, launch);
   return c10::make_intrusive<DeviceMesh>(shape, backend_, launch_.rank, backend_->device());
 }

@@ -77,8 +77,9 @@ class ProcessWorld {
   ProcessBackend& backend() const;
 
  private:
-  ProcessWorld(LaunchEnvironment launch, c10::intrusive_ptr<ProcessBackend> backend);
+  ProcessWorld(LaunchEnvironment launch, c10::intrusive_ptr<ProcessBackend> backend, std::string command);
   LaunchEnvironment launch_;
+  std::string command_;
   c10::intrusive_ptr<ProcessBackend> backend_;
 };
 
