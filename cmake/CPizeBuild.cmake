@@ -25,9 +25,14 @@ if(CPIZE_CCACHE)
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${CPIZE_CCACHE}")
 endif()
 
+# A warning ends our own build, not that of a project that has CPize as a subdirectory and another compiler.
+set(cpize_werror "")
+if(PROJECT_IS_TOP_LEVEL)
+  set(cpize_werror "-Werror;")
+endif()
 add_library(cpize_compile_options INTERFACE)
 target_compile_options(cpize_compile_options INTERFACE
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Winvalid-pch;-fpch-preprocess>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;${cpize_werror}-Winvalid-pch;-fpch-preprocess>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra;-Werror=all-warnings;-lineinfo>")
 target_include_directories(cpize_compile_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/modules")
 
