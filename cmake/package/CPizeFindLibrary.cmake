@@ -41,10 +41,13 @@ print(found.submodule_search_locations[0] if found else '')"
   set(${out} "${root}" PARENT_SCOPE)
 endfunction()
 
-# Defines CPize::libtorch.
+# Defines CPize::libtorch; sets CPIZE_CUDA and CPIZE_MPIEXEC in the project that asks.
 function(_cpize_find_what_Library_needs problem)
   set(${problem} "" PARENT_SCOPE)
   include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/CPizeLibraryFacts.cmake")
+  # for the plan: which cells can be measured, and how they are launched
+  set(CPIZE_CUDA ${CPIZE_CUDA} PARENT_SCOPE)
+  set(CPIZE_MPIEXEC "${MPIEXEC_EXECUTABLE}" PARENT_SCOPE)
   if(TARGET CPize::libtorch)
     return()
   endif()
@@ -70,6 +73,7 @@ function(_cpize_find_what_Library_needs problem)
       set(${problem} "these libraries were built with MPI, and there is none here: install libopenmpi-dev, or set MPI_HOME" PARENT_SCOPE)
       return()
     endif()
+    set(CPIZE_MPIEXEC "${MPIEXEC_EXECUTABLE}" PARENT_SCOPE)
   endif()
   if(CPIZE_CUDA AND NOT TARGET CUDA::cudart)
     find_package(CUDAToolkit ${CPIZE_CUDA_VERSION} QUIET)

@@ -6,6 +6,8 @@ file(WRITE "${CMAKE_FIND_PACKAGE_REDIRECTS_DIR}/CPizeConfig.cmake"
 "# Written by CPize, a subdirectory of this project.
 include(\"${PROJECT_SOURCE_DIR}/cmake/CPizeConductor.cmake\")
 include(\"${PROJECT_SOURCE_DIR}/cmake/package/CPizeHarness.cmake\")
+set(CPIZE_CUDA ${CPIZE_CUDA})
+set(CPIZE_MPIEXEC \"${CPIZE_MPIEXEC}\")
 set(CPize_FOUND TRUE)
 foreach(_cpize_component IN LISTS CPize_FIND_COMPONENTS)
   set(CPize_\${_cpize_component}_FOUND TRUE)

@@ -4,7 +4,7 @@ if(NOT CLANG_FORMAT)
   message(FATAL_ERROR "clang-format was not found when this tree was configured (Debian package clang-format)")
 endif()
 set(files "")
-foreach(folder IN ITEMS modules parity lifecycle profile bench demo cmake)
+foreach(folder IN ITEMS modules parity lifecycle profile bench demo cmake docs)
   file(GLOB_RECURSE found "${SOURCE}/${folder}/*.cpp" "${SOURCE}/${folder}/*.hpp" "${SOURCE}/${folder}/*.cu"
        "${SOURCE}/${folder}/*.cuh")
   list(APPEND files ${found})

@@ -103,6 +103,7 @@ def library(package, generator):
     check("-Werror" not in (build / "compile_commands.json").read_text(), "no flag of CPize's own build reaches the consumer")
     check("1x2x2" in (build / "docs/cp_infra.md").read_text(), "the installed program wrote its document")
     plan = (build / ("cpize-plan-Release.json" if "Multi" in generator else "cpize-plan.json")).read_text()
+    check('"mpiexec":""' not in plan or not shutil.which("mpiexec"), "where there is MPI the plan launches with it", plan)
     check(plan.count("CPize ") >= 3, "the package's content is in the keys", plan)
     return ""
 
