@@ -1,28 +1,24 @@
 // cpize_profile_compute, phase 6: the time of a training step of the pair slice by scope, communication against
 // computation; writes docs/nsys_report.md (the task's artifact) and Chrome traces beside it. By hand: --mesh 1x2x2
-// --size N=96,C=64.
+// --size N=96,C=64; on a GPU: --cell 1x1x1/nccl/bf16/cuda --size N=1024 --out docs.
 #include <algorithm>
-#include <filesystem>
+#include <cstdio>
 #include <thread>
 
 #include "parity/harness/artifact.hpp"
 #include "parity/harness/environment.hpp"
-#include "parity/harness/request.hpp"
+#include "parity/harness/ranks.hpp"
 #include "profile/compute_report.hpp"
+#include "profile/device_memory.hpp"
+#include "profile/device_report.hpp"
+#include "profile/device_step.hpp"
+#include "profile/gpu_cell.hpp"
 
 namespace cpize::profile {
 namespace {
 
 using parity::Measurement;
 using parity::Request;
-
-/// A trace beside the artifact; none for a run by hand.
-std::string trace_path(const Request& request, const std::string& mesh) {
-  if (request.artifact.empty()) return "";
-  const std::filesystem::path artifact(request.artifact);
-  std::filesystem::create_directories(artifact.parent_path());
-  return (artifact.parent_path() / (artifact.stem().string() + "." + mesh + ".trace.json")).string();
-}
 
 /// What speaks against the claim that communication was seen: "" if nothing does.
 std::string communication_doubt(const ComputeProfile& profile) {
@@ -38,7 +34,89 @@ std::string communication_doubt(const ComputeProfile& profile) {
   return "";
 }
 
-Measurement measure(const Request& request) {
+/// The same for a rank on a GPU.
+std::string communication_doubt(const DeviceTimes& t, int ranks) {
+  if (t.collectives_seen != t.collectives)
+    return "entered " + std::to_string(t.collectives) + " collectives, the trace shows " +
+           std::to_string(t.collectives_seen);
+  if (ranks > 1 && t.communication_kernels == 0) return "the trace shows no kernel of NCCL";
+  return t.compute > 0 ? "" : "spent no time in computation";
+}
+
+/// What speaks against the claim that the kernels' scopes are known.
+std::string scope_doubt(const DeviceTimes& t) {
+  if (t.without_launch > 0)
+    return std::to_string(t.without_launch) + " of " + std::to_string(t.activities) + " kernels have no launch";
+  if (t.attributed_share() < 0.95)
+    return "only " + std::to_string(100 * t.attributed_share()) + " % of the kernels' time is in named scopes";
+  for (const auto& scope : slice_scopes())
+    if (scope != "reduce_gradients" && !t.places.contains({scope, Phase::forward}))
+      return "no kernel was booked to " + scope;
+  return "";
+}
+
+/// One rank's step on its GPU.
+RankFindings measure_rank(const Request& request, const parity::Setting& setting, const MeshPtr& mesh) {
+  const SliceSize size = gpu_slice_size(request, setting);
+  PortSliceRun run(make_slice_problem(size), mesh);
+  const std::string trace = beside_artifact(request, setting.mesh.str() + "." + setting.dtype_name() + ".rank" +
+                                                         std::to_string(mesh->rank()) + ".trace.json");
+  const DeviceTimes t = measure_device_times(
+      [&](const AfterForward& after_forward) {
+        run.step(after_forward);
+        run.clear_gradients();
+      },
+      mesh, size.device, trace);
+  RankFindings found;
+  found.numbers = {{"unattributed_share", 1 - t.attributed_share()},
+                   {"step_ms", 1e3 * t.wall},
+                   {"compute_ms", 1e3 * t.compute},
+                   {"communication_ms", 1e3 * t.communication},
+                   {"exposed_communication_ms", 1e3 * t.exposed},
+                   {"pack_ms", 1e3 * t.seconds(Work::pack)},
+                   {"idle_ms", 1e3 * t.idle},
+                   {"idle_for_host_ms", 1e3 * t.idle_for_host},
+                   {"sent_bytes.step", static_cast<double>(t.sent_bytes)}};
+  found.texts = {{"section", device_section(title_of(setting, size), t, slice_scopes(), trace)},
+                 {"exposed", exposed_by_name(t)},
+                 {"communication doubt", communication_doubt(t, mesh->size())},
+                 {"scope doubt", scope_doubt(t)}};
+  return found;
+}
+
+void print_table(const std::string& name, const RankFindings& found) {
+  std::printf("%s, slowest rank\n", name.c_str());
+  for (const char* what : {"step_ms", "compute_ms", "communication_ms", "exposed_communication_ms", "pack_ms",
+                           "idle_ms", "idle_for_host_ms"})
+    std::printf("    %-28s %10.3f  %5.1f %%\n", what, found.numbers.at(what),
+                100 * found.numbers.at(what) / found.numbers.at("step_ms"));
+  std::printf("    exposed: %s\n", found.texts.at("exposed").c_str());
+}
+
+Measurement measure_on_gpus(const Request& request) {
+  Measurement m("profile");
+  parity::describe_environment(m);
+  std::vector<std::string> sections;
+  for (const auto& name : request.cells) {
+    const auto setting = parity::Setting::of(parity::CellName::parse(name));
+    const auto ranks = on_every_gpu(setting, [&](const MeshPtr& mesh) { return measure_rank(request, setting, mesh); });
+    const RankFindings& slowest = largest_by(ranks, "step_ms");
+    sections.push_back(slowest.texts.at("section"));
+    parity::Cell& cell = m.cell(name);
+    cell.fact("scopes_attributed", parity::fact_unless(first_text(ranks, "scope doubt")));
+    cell.fact("budget_checked", parity::fact_unless(first_text(ranks, "communication doubt")));
+    for (const auto& [counter, value] : slowest.numbers)
+      if (counter != "unattributed_share") cell.counter(counter, value);
+    cell.counter("unattributed_share", largest_by(ranks, "unattributed_share").numbers.at("unattributed_share"), 0.05);
+    m.detail("exposed communication, " + name, slowest.texts.at("exposed"));
+    if (request.by_hand && parity::reports_here()) print_table(name, slowest);
+  }
+  if (parity::reports_here())
+    parity::write_artifact(request, device_report(sections, device_name(parity::gpu_of_this_process())));
+  return m;
+}
+
+Measurement measure_on_cpu(const Request& request) {
   Measurement m("profile");
   parity::describe_environment(m);
   std::vector<MeasuredTimes> runs;
@@ -48,9 +126,10 @@ Measurement measure(const Request& request) {
     const MeshShape mesh = MeshShape::parse(cell_name.mesh);
     const SliceSize size{mesh.extent(Axis::dp), request.size_or("N", 96), request.size_or("C", 64)};
     const SliceProblem problem = make_slice_problem(size);
-    runs.push_back({size, mesh, profile_port_compute(problem, mesh, trace_path(request, mesh.str()))});
+    runs.push_back(
+        {size, mesh, profile_port_compute(problem, mesh, beside_artifact(request, mesh.str() + ".trace.json"))});
     const ComputeProfile port = runs.back().profile;
-    runs.push_back({size, {}, profile_serial_compute(problem, trace_path(request, "serial"))});
+    runs.push_back({size, {}, profile_serial_compute(problem, beside_artifact(request, "serial.trace.json"))});
     const StepTimes &slowest = port.slowest(), &serial = runs.back().profile.slowest();
 
     double attributed = 1;
@@ -74,7 +153,13 @@ Measurement measure(const Request& request) {
   return m;
 }
 
+Measurement measure(const Request& given) {
+  const Request request = with_output_folder(given, "nsys_report.md");
+  const bool on_gpus = parity::CellName::parse(request.cells.front()).device == "cuda";
+  return on_gpus ? measure_on_gpus(request) : measure_on_cpu(request);
+}
+
 }  // namespace
 }  // namespace cpize::profile
 
-int main(int argc, char** argv) { return cpize::parity::run_program(argc, argv, cpize::profile::measure); }
+int main(int argc, char** argv) { return cpize::parity::run_ranked_program(argc, argv, cpize::profile::measure); }

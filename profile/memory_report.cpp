@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace cpize::profile {
 namespace {
@@ -89,15 +90,64 @@ std::string work_table(const MemoryProfile& p, double b) {
   return text;
 }
 
+/// An allocator's history knows no dtypes and no products.
+std::string allocation_table(const MemoryProfile& p, double b) {
+  std::string text = "| scope | phase | allocated in all (b) | largest one (b) |\n|---|---|---|---|\n";
+  for (const auto& scope : rows_of(p))
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::recompute}) {
+      const auto at = p.totals.find({scope, phase});
+      if (at == p.totals.end()) continue;
+      text += fmt::format("| {} | {} | {:.2f} | {:.2f} |\n", label(scope), name_of(phase),
+                          static_cast<double>(at->second.allocated) / b, static_cast<double>(at->second.largest) / b);
+    }
+  return text;
+}
+
 }  // namespace
 
 std::string MeasuredMemory::title() const {
+  if (gpu) return gpu->title;
   return fmt::format("{}, N = {}, C = {}, {}", mesh ? "mesh " + mesh->str() : "serial", size.tokens, size.channels,
                      c10::toString(size.dtype));
 }
 
 double MemoryScaling::exponent_in_n() const { return std::log2(mesh_large / mesh_small); }
 double MemoryScaling::excess_over_q() const { return mesh_large * mesh.cp_size() / one_large; }
+
+std::string memory_section(const MeasuredMemory& run) {
+  const auto& p = run.profile;
+  const double b = pair_shard_bytes(run.size, run.mesh.value_or(MeshShape{}));
+  std::string text = fmt::format(
+      "\n## {}\n\nPeak {:.2f} MiB = {:.2f} b, {:.1f} % of it in named scopes; b = {:.3f} MiB", run.title(),
+      static_cast<double>(p.peak) / 1048576, static_cast<double>(p.peak) / b, 100 * p.attributed_share(), b / 1048576);
+  if (run.mesh) text += fmt::format("; parameters {:.3f} MiB", static_cast<double>(p.parameter_bytes) / 1048576);
+  if (run.gpu)
+    text += fmt::format("; the allocator had taken {:.2f} MiB", static_cast<double>(run.gpu->reserved) / 1048576);
+  if (p.whole) text += ". Budget: " + (p.over_budget().empty() ? "kept" : "**exceeded**: " + p.over_budget());
+  text += ".";
+  if (run.gpu && !run.gpu->snapshot.empty())
+    text += " Allocator history for torch's memory_viz: `" +
+            std::filesystem::path(run.gpu->snapshot).filename().string() + "` beside this report.";
+  text += "\n\n### At the peak\n\n" + peak_table(p, b);
+  if (p.whole) text += "\n### Each scope's own peak against its budget (b)\n\n" + budget_table(p, b);
+  if (run.gpu) return text + "\n### Allocations\n\n" + allocation_table(p, b);
+  return text + "\n### Allocations, up-casts, recomputation\n\n" + work_table(p, b);
+}
+
+std::string gpu_memory_report(const std::vector<std::string>& sections, const std::string& gpu) {
+  std::string text = fmt::format(
+      "# Memory of a training step of the pair slice on {}\n\n"
+      "From the history of the GPU's allocator: bytes that were asked for in one step (forward, backward, reduction of "
+      "parameter gradients), booked to the named scope that asked for them; in backward to the scope in which the "
+      "running autograd node was made. Memory that a communication stream still uses counts until it is free. Inputs, "
+      "parameters, the output gradient, and what libraries allocate by themselves (NCCL, cuBLAS when it starts) are "
+      "not "
+      "counted. One rank a process and GPU; figures are of the rank with the highest peak. Unit b: one shard of z, B N "
+      "N C / Q elements in the dtype of activations.\n",
+      gpu);
+  for (const auto& section : sections) text += section;
+  return text;
+}
 
 std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::vector<MemoryScaling>& scaling) {
   std::string text =
@@ -112,19 +162,7 @@ std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::ve
       "what backward multiplies beyond twice the forward: the hand-written backward functions project again what they "
       "did not save. Scopes opened inside backward (checkpointing) are the column \"recompute\"; the slice has none. "
       "Up-casts are allocations in a wider dtype than the run's.\n";
-  for (const auto& run : runs) {
-    const auto& p = run.profile;
-    const double b = pair_shard_bytes(run.size, run.mesh.value_or(MeshShape{}));
-    text += fmt::format("\n## {}\n\nPeak {:.2f} MiB = {:.2f} b, {:.1f} % of it in named scopes; b = {:.3f} MiB",
-                        run.title(), static_cast<double>(p.peak) / 1048576, static_cast<double>(p.peak) / b,
-                        100 * p.attributed_share(), b / 1048576);
-    if (run.mesh) text += fmt::format("; parameters {:.3f} MiB", static_cast<double>(p.parameter_bytes) / 1048576);
-    if (p.whole) text += ". Budget: " + (p.over_budget().empty() ? "kept" : "**exceeded**: " + p.over_budget());
-    text += ".\n";
-    text += "\n### At the peak\n\n" + peak_table(p, b);
-    if (p.whole) text += "\n### Each scope's own peak against its budget (b)\n\n" + budget_table(p, b);
-    text += "\n### Allocations, up-casts, recomputation\n\n" + work_table(p, b);
-  }
+  for (const auto& run : runs) text += memory_section(run);
   text +=
       "\n## Scaling\n\nPeak bytes of a step at two sizes, on one rank and on the mesh. The exponent in N is 2 where "
       "memory is that of pairs, 3 where something cubic is held; Q x mesh / one rank is 1 where memory is shared out "

@@ -9,6 +9,12 @@ struct MeasuredMemory {
   SliceSize size;
   std::optional<MeshShape> mesh;
   MemoryProfile profile;
+  struct Gpu {
+    std::string title;          // of the cell
+    std::int64_t reserved = 0;  // what the allocator had taken from the GPU
+    std::string snapshot;       // the file of the allocator's history, or ""
+  };
+  std::optional<Gpu> gpu = {};
 
   std::string title() const;
 };
@@ -25,6 +31,10 @@ struct MemoryScaling {
   double excess_over_q() const;
 };
 
+/// One run.
+std::string memory_section(const MeasuredMemory& run);
+/// Sections of runs on GPUs; `gpu` is what the driver calls them.
+std::string gpu_memory_report(const std::vector<std::string>& sections, const std::string& gpu);
 std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::vector<MemoryScaling>& scaling);
 
 }  // namespace cpize::profile

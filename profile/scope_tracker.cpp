@@ -3,14 +3,29 @@
 #include <ATen/SequenceNumber.h>
 #include <torch/csrc/autograd/graph_task.h>
 
+#include <atomic>
+
 #include "error/error.hpp"
 #include "map/scope.hpp"
 
 namespace cpize::profile {
 namespace {
 
-thread_local ScopeTracker* active = nullptr;  // callbacks are plain functions
+// Callbacks are plain functions. The engine's threads carry those of the thread that called backward, but no tracker.
+thread_local ScopeTracker* active = nullptr;
+std::atomic<ScopeTracker*> active_everywhere = nullptr;
 const std::string kNone;
+
+ScopeTracker* reaching() { return active ? active : active_everywhere.load(); }
+
+/// The node that a thread runs, or ran last.
+struct Running {
+  const ScopeTracker* tracker = nullptr;
+  int graph_task = -1;  // the backward that it belongs to
+  std::string path;
+  std::string ambient;  // the scope around the call of backward
+};
+thread_local Running running;
 
 }  // namespace
 
@@ -24,25 +39,35 @@ struct ScopeTracker::OpenRange : at::ObserverContext {
   std::string path = map::Scope::current_path();
 };
 
-ScopeTracker::ScopeTracker() : nodes_(at::RecordFunction::currentThreadId()) {
+ScopeTracker::ScopeTracker(Reach reach) : reach_(reach), nodes_(at::RecordFunction::currentThreadId()) {
   if (active) throw ContractError("this thread has a ScopeTracker already");
+  ScopeTracker* none = nullptr;
+  if (reach == Reach::process && !active_everywhere.compare_exchange_strong(none, this))
+    throw ContractError("this process has a ScopeTracker of Reach::process already");
   handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&ScopeTracker::before, &ScopeTracker::after)
                                            .scopes({at::RecordScope::USER_SCOPE, at::RecordScope::BACKWARD_FUNCTION}));
   active = this;
+  running = {};
 }
 
 ScopeTracker::~ScopeTracker() {
   active = nullptr;
+  if (reach_ == Reach::process) active_everywhere = nullptr;
   at::removeCallback(handle_);
 }
 
 std::unique_ptr<at::ObserverContext> ScopeTracker::before(const at::RecordFunction& function) {
-  if (!active) return nullptr;
-  if (function.scope() == at::RecordScope::USER_SCOPE) return std::make_unique<OpenRange>();
-  active->ambient_ = map::Scope::current_path();
-  active->graph_task_ = torch::autograd::get_current_graph_task_id();
+  ScopeTracker* const tracker = reaching();
+  if (!tracker) return nullptr;
+  // Nodes made in the engine's threads are numbered anew there: only this thread's are noted.
+  if (function.scope() == at::RecordScope::USER_SCOPE)
+    return tracker == active ? std::make_unique<OpenRange>() : nullptr;
+  if (running.tracker != tracker) running = {tracker, -1, kNone, kNone};
+  running.ambient = map::Scope::current_path();
+  running.graph_task = torch::autograd::get_current_graph_task_id();
   // Leaves (AccumulateGrad) have no number of their own: they go on with what the node before them made.
-  if (function.seqNr() >= 0) active->node_path_ = active->nodes_.path_of_node(function.seqNr());
+  if (function.seqNr() >= 0 && function.forwardThreadId() == tracker->nodes_.thread_id())
+    running.path = tracker->nodes_.path_of_node(function.seqNr());
   return nullptr;
 }
 
@@ -57,9 +82,14 @@ Place ScopeTracker::here() const {
   const std::string& open = map::Scope::current_path();
   const int task = torch::autograd::get_current_graph_task_id();
   if (task < 0) return {open, Phase::forward};
-  if (task != graph_task_) return {kNone, Phase::backward};
-  if (open.size() > ambient_.size()) return {open, Phase::recompute};
-  return {node_path_, Phase::backward};
+  if (running.tracker != this || task != running.graph_task) return {kNone, Phase::backward};
+  if (open.size() > running.ambient.size()) return {open, Phase::recompute};
+  return {running.path, Phase::backward};
+}
+
+Place ScopeTracker::of_this_thread() {
+  const ScopeTracker* const tracker = reaching();
+  return tracker ? tracker->here() : Place{};
 }
 
 const std::string& NodeScopes::path_of_node(std::int64_t sequence_number) const {

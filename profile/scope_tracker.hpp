@@ -4,6 +4,9 @@
 // the sequence number it got when it was made: the tracker notes the range of numbers handed out inside each scope, and
 // looks up the number of the node that runs. Work of the engine between two nodes (adding gradients up) belongs to the
 // node before it. A scope that is opened inside a running node is recomputation (checkpointing).
+//
+// The backward of a graph on the CPU runs in the thread that asks for it; that of a graph on a GPU in a thread of the
+// engine: Reach::process.
 #pragma once
 #include <ATen/record_function.h>
 
@@ -46,17 +49,23 @@ class NodeScopes {
   std::vector<Range> ranges_;  // in the order of closing, so that inner scopes come first
 };
 
-/// One a thread, and only there: forward and backward must run in the thread that made it (CPU graphs do).
+/// One a thread; forward runs in the thread that made it.
 class ScopeTracker {
  public:
-  /// ContractError where the thread has one already.
-  ScopeTracker();
+  enum class Reach : std::uint8_t {
+    thread,  // backward runs in this thread, too: graphs on the CPU
+    process  // backward may run in the engine's threads: graphs on a GPU, one rank a process
+  };
+  /// ContractError where the thread, or with Reach::process the process, has one already.
+  explicit ScopeTracker(Reach reach = Reach::thread);
   ~ScopeTracker();
   ScopeTracker(const ScopeTracker&) = delete;
   ScopeTracker& operator=(const ScopeTracker&) = delete;
 
-  /// For the calling thread, which must be the tracker's.
+  /// What the calling thread does: the tracker's, or one within its reach.
   Place here() const;
+  /// The same by whatever tracker reaches the calling thread; no scope where none does.
+  static Place of_this_thread();
   const NodeScopes& nodes() const { return nodes_; }
 
  private:
@@ -64,10 +73,8 @@ class ScopeTracker {
   static std::unique_ptr<at::ObserverContext> before(const at::RecordFunction& function);
   static void after(const at::RecordFunction& function, at::ObserverContext* context);
 
+  const Reach reach_;
   NodeScopes nodes_;
-  int graph_task_ = -1;    // the backward that node_path_ belongs to
-  std::string node_path_;  // of the node that runs or ran last
-  std::string ambient_;    // the scope around the call of backward
   at::CallbackHandle handle_;
 };
 

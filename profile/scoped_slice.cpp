@@ -42,6 +42,14 @@ Sharded<Pair> add_to(const Sharded<Pair>& z, const Sharded<Pair>& update) {
   return z.with(sum.scalar_type() == z.local().scalar_type() ? sum.add_(z.local()) : sum + z.local());
 }
 
+at::Tensor output_gradient_shard(const SliceProblem& problem, const MeshPtr& mesh) {
+  const SliceSize& size = problem.size;
+  if (problem.output_gradient.defined()) return shard<Pair>(problem.output_gradient, mesh).local();
+  const Box mine =
+      box_of(Pair::spec, {size.batch, size.tokens, size.tokens, size.channels}, mesh->shape(), mesh->coordinates());
+  return at::randn(mine.size, at::TensorOptions(size.dtype).device(size.device));
+}
+
 std::int64_t bytes_of(const torch::nn::Module& module) {
   std::int64_t sum = 0;
   for (const auto& p : module.parameters()) sum += static_cast<std::int64_t>(p.nbytes());
@@ -61,7 +69,7 @@ SliceProblem make_slice_problem(const SliceSize& size) {
   problem.size = size;
   problem.model = new_serial(size);
   parity::perturb(*problem.model, "profiled slice");
-  problem.model->to(size.dtype);
+  problem.model->to(size.wide());
 
   at::Generator g = parity::generator_for("profiled slice features");
   const std::int64_t b = size.batch, n = size.tokens;
@@ -69,19 +77,24 @@ SliceProblem make_slice_problem(const SliceSize& size) {
   const auto uniform = [&](at::IntArrayRef shape) { return at::rand(shape, g, at::TensorOptions(at::kDouble)); };
   auto& f = problem.features;
   f["res_type"] = at::one_hot(ids(serial::kResidueTypes), serial::kResidueTypes);
-  f["profile"] = uniform({b, n, serial::kResidueTypes}).to(size.dtype);
-  f["deletion_mean"] = uniform({b, n}).to(size.dtype);
+  f["profile"] = uniform({b, n, serial::kResidueTypes}).to(size.wide());
+  f["deletion_mean"] = uniform({b, n}).to(size.wide());
   f["asym_id"] = ids(2);
   f["residue_index"] = ids(60);
   f["entity_id"] = ids(2);
   f["token_index"] = at::arange(n, at::kLong).expand({b, n}).contiguous();
   f["sym_id"] = ids(5);
   f["cyclic_period"] = ids(2) * 12;
-  f["token_bonds"] = (uniform({b, n, n, 1}) > 0.9).to(size.dtype);
-  f["token_pad_mask"] = (at::arange(n) < n - n / 8).to(size.dtype).expand({b, n}).contiguous();
+  f["token_bonds"] = (uniform({b, n, n, 1}) > 0.9).to(size.wide());
+  f["token_pad_mask"] = (at::arange(n) < n - n / 8).to(size.wide()).expand({b, n}).contiguous();
+  if (!size.device.is_cpu()) {
+    for (auto& [name, feature] : f) feature = feature.to(size.device);
+    return problem;
+  }
   const at::Tensor mask = f["token_pad_mask"];
-  problem.output_gradient = at::randn({b, n, n, size.channels}, g, at::TensorOptions(at::kDouble)).to(size.dtype) *
-                            (mask.unsqueeze(2) * mask.unsqueeze(1)).unsqueeze(-1);
+  problem.output_gradient = (at::randn({b, n, n, size.channels}, g, at::TensorOptions(at::kDouble)) *
+                             (mask.unsqueeze(2) * mask.unsqueeze(1)).unsqueeze(-1))
+                                .to(size.dtype);
   return problem;
 }
 
@@ -119,9 +132,13 @@ PortSliceRun::PortSliceRun(const SliceProblem& problem, const MeshPtr& mesh)
                                         shard<Pair>(problem.features.at("token_bonds"), mesh),
                                         single("token_pad_mask")};
       }()),
-      output_gradient_(shard<Pair>(problem.output_gradient, mesh).local()) {
+      output_gradient_(output_gradient_shard(problem, mesh)),
+      setting_(mesh->shape()) {
   parity::copy_parameters(problem.model.get(), model_.get(), "profiled slice");
-  model_->to(problem.size.dtype);
+  model_->to(problem.size.device, problem.size.wide());
+  if (!problem.size.autocast) return;
+  setting_.dtype = problem.size.dtype;
+  setting_.device_type = problem.size.device.type();
 }
 
 Sharded<Pair> PortSliceRun::forward() {
@@ -135,7 +152,10 @@ Sharded<Pair> PortSliceRun::forward() {
 }
 
 void PortSliceRun::step(const AfterForward& after_forward) {
-  const Sharded<Pair> z = forward();
+  const Sharded<Pair> z = [&] {
+    const parity::AutocastScope autocast(setting_);
+    return forward();
+  }();
   if (after_forward) after_forward();
   torch::autograd::backward({z.local()}, {output_gradient_});
   const map::Scope scope("reduce_gradients");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "parity/harness/setting.hpp"
 #include "profile/step.hpp"
 #include "serial/pair_slice.hpp"
 #include "trunk/pair_slice.hpp"
@@ -17,10 +18,16 @@ namespace cpize::profile {
 
 struct SliceSize {
   std::int64_t batch = 1, tokens = 0, channels = 64, token_s = 64;
-  at::ScalarType dtype = at::kDouble;
+  at::ScalarType dtype = at::kDouble;  // of activations
+  /// With a bf16 `dtype`: parameters and features are fp32 and forward runs under autocast. Else all are of `dtype`.
+  bool autocast = false;
+  at::Device device = at::kCPU;
+
+  at::ScalarType wide() const { return autocast ? at::kFloat : dtype; }
 };
 
-/// Random features and weights, the serial model with them, and an output gradient [B,N,N,channels].
+/// Random features and weights, the serial model with them, and an output gradient [B,N,N,channels]. On a GPU: the
+/// features; the model stays on the CPU for ranks to copy, and each rank draws its shard of the output gradient itself.
 struct SliceProblem {
   SliceSize size;
   serial::PairSlice model{nullptr};
@@ -71,6 +78,7 @@ class PortSliceRun {
   trunk::PairSlice model_;
   trunk::PairSliceFeatures features_;
   at::Tensor output_gradient_;
+  parity::Setting setting_;
 };
 
 }  // namespace cpize::profile

@@ -1,21 +1,18 @@
 #include "profile/step_times.hpp"
 
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
 
 #include "comm/agree.hpp"
 #include "comm/run_ranks.hpp"
 #include "error/error.hpp"
+#include "profile/kineto.hpp"
 
 namespace cpize::profile {
 namespace {
 
 namespace kineto = torch::autograd::profiler;
-using torch::profiler::impl::ActivityType;
-using torch::profiler::impl::ProfilerConfig;
-using torch::profiler::impl::ProfilerState;
 
 constexpr const char* kStep = "cpize.step";
 constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function";
@@ -96,21 +93,6 @@ class EventReader {
   std::string node_path_;
 };
 
-/// Runs `body` under Kineto and gives its events; rank threads that `body` starts inherit the profiler.
-std::unique_ptr<kineto::ProfilerResult> under_kineto(const std::function<void()>& body) {
-  const ProfilerConfig config(ProfilerState::KINETO);
-  const std::set<ActivityType> activities{ActivityType::CPU};
-  kineto::prepareProfiler(config, activities);
-  kineto::enableProfiler(config, activities);
-  try {
-    body();
-  } catch (...) {
-    kineto::disableProfiler();
-    throw;
-  }
-  return kineto::disableProfiler();
-}
-
 /// A step as one range, so that what lies in no scope shows, too.
 NodeScopes timed_step(const Step& step) {
   const ScopeTracker tracker;
@@ -156,7 +138,7 @@ ComputeProfile measure_times(const Step& step, const std::string& trace) {
   std::vector<NodeScopes> nodes(1);
   const int threads = at::get_num_threads();
   at::set_num_threads(1);  // as on a mesh: one thread a rank
-  const auto result = under_kineto([&] { nodes[0] = timed_step(step); });
+  const auto result = under_kineto(false, [&] { nodes[0] = timed_step(step); });
   at::set_num_threads(threads);
   read_all(*result, nodes, profile, trace);
   return profile;
@@ -167,7 +149,7 @@ ComputeProfile measure_times(const MeshShape& shape, const MakeStep& make, const
   ComputeProfile profile;
   profile.ranks.resize(shape.size());
   std::vector<NodeScopes> nodes(shape.size());
-  const auto result = under_kineto([&] {
+  const auto result = under_kineto(false, [&] {
     comm::run_ranks(shape, [&](const MeshPtr& mesh) {
       const Step step = make(mesh);
       comm::agree_no_error(*mesh, "");  // start together

@@ -127,6 +127,21 @@ TEST(MemoryProfile, TheSliceAgreesWithTheMeterAndIsAttributed) {
     EXPECT_TRUE(profile.totals.contains({scope, Phase::backward})) << scope;
 }
 
+TEST(MemoryProfile, UnderAutocastActivationsAreNarrow) {
+  SliceSize size{1, 96, 64, 64};
+  size.dtype = at::kBFloat16;
+  size.autocast = true;
+  const MemoryProfile narrow = profile_port_memory(make_slice_problem(size), MeshShape(1, 1, 2));
+  size.dtype = at::kFloat;
+  size.autocast = false;
+  const MemoryProfile wide = profile_port_memory(make_slice_problem(size), MeshShape(1, 1, 2));
+  EXPECT_EQ(2 * narrow.output_bytes, wide.output_bytes);
+  EXPECT_EQ(narrow.parameter_bytes, wide.parameter_bytes);
+  EXPECT_LT(static_cast<double>(narrow.peak), 0.65 * static_cast<double>(wide.peak));
+  EXPECT_GT(narrow.attributed_share(), 0.95);
+  EXPECT_LT(static_cast<double>(narrow.peak), narrow.whole->step);
+}
+
 TEST(MemoryProfile, ABudgetThatIsExceededIsNamed) {
   const SliceProblem problem = make_slice_problem({1, 24, 16, 16});
   MemoryProfile profile = profile_port_memory(problem, MeshShape(1, 1, 2));
