@@ -61,6 +61,7 @@ void write_snapshot(const std::string& file) {
 DeviceMemory measure_device_memory(const Step& step, c10::Device device, const std::string& snapshot) {
   c10::cuda::device_synchronize();
   const ScopeTracker tracker(ScopeTracker::Reach::process);
+  allocator::emptyCache();  // what waits for other streams is free now, and `reserved` is this step's
   allocator::resetPeakStats(device.index());
   const std::int64_t before = allocator::getDeviceStats(device.index()).requested_bytes[kAll].current;
   const History history;

@@ -87,9 +87,10 @@ std::string device_section(const std::string& title, const DeviceTimes& t, const
     return fmt::format("| {} | {:.3f} | {:.1f} % | {} |\n", what, 1e3 * seconds, 100 * seconds / t.wall, note);
   };
   std::string text = fmt::format("\n## {}\n\n| | ms | of the step | |\n|---|---|---|---|\n", title);
-  text += row("step", t.wall,
+  text += row("step, recorded", t.wall,
               fmt::format("{} kernels and copies, {} of them NCCL's; {:.1f} % of their time in scopes", t.activities,
                           t.communication_kernels, 100 * t.attributed_share()));
+  if (t.unprofiled > 0) text += row("step, not recorded", t.unprofiled, "median of five");
   text += row("compute", t.compute, fmt::format("packing among it: {:.3f} ms", 1e3 * t.seconds(Work::pack)));
   text += row("communication", t.communication,
               fmt::format("{} collectives, {:.2f} MiB sent, waiting for peers included", t.collectives,
@@ -109,7 +110,7 @@ std::string device_report(const std::vector<std::string>& sections, const std::s
       "rank "
       "a process and GPU; figures are of the rank whose step took longest. Every kernel is booked to the named scope "
       "that launched it, in backward to the scope that made the autograd node. The profiler costs the host a few "
-      "microseconds a launch, so idle time looks longer than it is without it.\n\n"
+      "microseconds a launch, so idle time looks longer than it is: compare the step that was not recorded.\n\n"
       "`communication` is the time of NCCL's kernels, waiting for peers included; it is exposed where no other kernel "
       "runs beside it. compute + exposed communication + idle = step. Idle time is booked to the scope whose work came "
       "next.\n",

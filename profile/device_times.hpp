@@ -22,6 +22,7 @@ struct DevicePlaceTimes {
 
 struct DeviceTimes {
   double wall = 0;           // seconds of the step, the GPU's last kernel included
+  double unprofiled = 0;     // of a step that nobody records; 0 where it was not measured
   double compute = 0;        // in which anything but NCCL ran
   double communication = 0;  // in which NCCL ran
   double exposed = 0;        // in which NCCL alone ran

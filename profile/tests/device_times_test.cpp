@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "error/error.hpp"
-#include "profile/device_times.hpp"
+#include "profile/device_report.hpp"
 #include "profile/intervals.hpp"
 #include "profile/kineto.hpp"
 
@@ -129,6 +129,28 @@ TEST(DeviceTimes, CommunicationThatNothingCoversIsExposed) {
   EXPECT_EQ(t.places.at({"transition", Phase::forward}).exposed, 0);
   EXPECT_EQ(t.collectives_seen, 2);
   EXPECT_EQ(t.communication_kernels, 2);
+}
+
+TEST(DeviceReport, NamesWhatIsExposedAndWhatTheGpuWaitedFor) {
+  const DeviceTimes t = Trace()
+                            .scope("cpize.step", 0, 100)
+                            .scope("tri_mul", 1, 30)
+                            .kernel("void at::native::add_kernel<float>(int, float*)", 2, 10, 20)
+                            .kernel("ncclDevKernel_SendRecv(args)", 7, 20, 45)
+                            .scope("reduce_gradients", 50, 60)
+                            .kernel("ncclDevKernel_AllReduce", 52, 50, 95)
+                            .times();
+  EXPECT_EQ(exposed_by_name(t), "reduce_gradients forward 0.045 ms, tri_mul forward 0.025 ms");
+  EXPECT_EQ(exposed_by_name(t, 1), "reduce_gradients forward 0.045 ms");
+  EXPECT_EQ(idle_by_name(t, 1).substr(0, 7), "tri_mul");
+  const std::string section = device_section("mesh 1x1x2", t, {"tri_mul"}, "/somewhere/x.trace.json");
+  EXPECT_NE(section.find("| exposed communication | 0.070 | 70.0 % | reduce_gradients"), std::string::npos) << section;
+  EXPECT_NE(section.find("| `tri_mul` | forward | 0.010 | 0.000 | 0.025 | 0.025 | 0.010 |"), std::string::npos)
+      << section;
+  EXPECT_NE(section.find("| `add_kernel<float>` | `tri_mul` | 1 | 0.010 | 10.0 % |"), std::string::npos) << section;
+  EXPECT_NE(section.find("`x.trace.json` beside"), std::string::npos);
+  const DeviceTimes none = Trace().scope("cpize.step", 0, 9).kernel("k", 1, 2, 8).times();
+  EXPECT_EQ(exposed_by_name(none), "none");
 }
 
 TEST(DeviceTimes, TwoCollectivesAtOnceAreExposedOnce) {
