@@ -64,7 +64,7 @@ endforeach()
 
 # Headers are found as they are here: "layout/redistribute.hpp", "parity/harness/block_parity.hpp".
 set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
-install(DIRECTORY modules/ DESTINATION "${cpize_include_dir}" COMPONENT Library ${headers} PATTERN "features" EXCLUDE)
+install(DIRECTORY modules/ DESTINATION "${cpize_include_dir}" COMPONENT Library ${headers} PATTERN "features" EXCLUDE PATTERN "plan" EXCLUDE)
 install(DIRECTORY lifecycle DESTINATION "${cpize_include_dir}" COMPONENT Library ${headers})
 install(DIRECTORY modules/features DESTINATION "${cpize_include_dir}" COMPONENT Features ${headers} PATTERN "data" EXCLUDE)
 install(DIRECTORY parity/harness parity/phases DESTINATION "${cpize_include_dir}/parity" COMPONENT Harness

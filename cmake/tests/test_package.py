@@ -79,6 +79,10 @@ def install(package):
     text = "".join(f.read_text() for f in package.prefix.rglob("*.cmake"))
     for word in ("-Werror", "nlohmann_json::", "fmt::"):
         check(word not in text, f"the package says {word}")
+    headers = package.prefix / "include/cpize"
+    for file in headers.rglob("*.hpp"):
+        for name in re.findall(r'^#include "(.+)"', file.read_text(), re.M):
+            check((headers / name).exists(), f"{file.relative_to(headers)} includes {name}, which is installed")
     status, output = scratch.run([package.prefix / "bin/cpize", "--version"])
     check(status == 0 and re.search(r"cpize \d+\.\d+\.\d+", output), "cpize --version", output)
     return f"{len(files)} files"
