@@ -4,6 +4,7 @@
 // bytes are those asked for. What libraries allocate past libtorch (NCCL's buffers, the CUDA context) is not seen.
 #pragma once
 #include <c10/core/Device.h>
+#include <cstdint>
 
 #include "profile/step_memory.hpp"
 

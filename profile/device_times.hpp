@@ -9,6 +9,7 @@
 // nothing runs at all; that time is booked to the scope whose work came next, and it is the host's where that work had
 // not been launched yet. compute + exposed + idle = wall, where compute is the time in which anything but NCCL runs.
 #pragma once
+#include <cstdint>
 #include "profile/step_times.hpp"
 #include "profile/trace_events.hpp"
 

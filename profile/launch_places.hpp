@@ -1,5 +1,6 @@
 // LaunchPlaces: for whom the host worked when it launched what a GPU runs.
 #pragma once
+#include <cstdint>
 #include <unordered_map>
 
 #include "profile/step_times.hpp"

@@ -10,6 +10,7 @@
 #pragma once
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 

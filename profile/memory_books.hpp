@@ -1,6 +1,7 @@
 // MemoryBooks: the accounting of one rank's allocations, by the place that made them. Plain values, no allocator: the
 // CPU's reports (memory_attribution.cpp) and a GPU's history (memory_history.cpp) are booked alike.
 #pragma once
+#include <cstdint>
 #include <unordered_map>
 
 #include "profile/memory_attribution.hpp"

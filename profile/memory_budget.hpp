@@ -5,6 +5,7 @@
 // top of its budget a scope may hold the gradients of its own parameters twice (the sum and what autograd takes): they
 // do not depend on N.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // MemoryHistory: a GPU's allocations and releases in their order, and what follows from them: who held the peak.
 #pragma once
+#include <cstdint>
 #include "profile/step_memory.hpp"
 
 namespace cpize::profile {

@@ -1,5 +1,6 @@
 // Runs the pair slice under memory attribution, serial or on a mesh, and says what the busiest rank held.
 #pragma once
+#include <cstdint>
 #include <optional>
 
 #include "profile/memory_budget.hpp"

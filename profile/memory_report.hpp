@@ -1,5 +1,6 @@
 // docs/mem_report.md: who holds memory at the peak of a step, against the budget, beside serial, and how it scales.
 #pragma once
+#include <cstdint>
 #include "profile/memory_profile.hpp"
 
 namespace cpize::profile {

@@ -4,6 +4,7 @@
 // forward; what a scope does in backward beyond that is recomputed.
 #pragma once
 #include <ATen/record_function.h>
+#include <cstdint>
 
 #include "profile/memory_attribution.hpp"
 

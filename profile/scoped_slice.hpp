@@ -4,6 +4,7 @@
 // zero_padding, input_embedder, pair_init, tri_mul_out, tri_mul_in, transition_z (each with its residual sum), and
 // reduce_gradients.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>

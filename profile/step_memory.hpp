@@ -1,5 +1,6 @@
 // StepMemory: who holds how many bytes in one step of any model, by named scope.
 #pragma once
+#include <cstdint>
 #include "profile/memory_attribution.hpp"
 #include "profile/step.hpp"
 

@@ -1,5 +1,6 @@
 // Request: what the `cpize` tool asks of a proving program, read from the environment; by hand, from the command line.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>

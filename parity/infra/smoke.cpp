@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
 #include <numeric>
 
 #include "comm/agree.hpp"

@@ -9,6 +9,7 @@
 //
 // Exit 0 where all is well; 2 where mesh, flags and launcher disagree. Options: parity/infra/world_options.hpp. Started
 // by `cpize prove`, it is the infra gate of phase 1 and writes docs/cp_infra.md; only rank 0 writes.
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 

@@ -1,6 +1,7 @@
 #include "parity/infra/world_options.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <sstream>
 
