@@ -16,6 +16,8 @@ macro(_cpize_make_gpu_groups)
       list(APPEND _users "${id}=${_counts}")
     endif()
   endforeach()
+  get_property(_others GLOBAL PROPERTY _CPIZE_GPU_USERS)
+  list(APPEND _users ${_others})
   if(_users)
     set(_folder "${CMAKE_BINARY_DIR}/cpize-gpus")
     configure_file("${_CPIZE_GPUS_FOLDER}/count.cmake" "${_folder}/count.cmake" COPYONLY)
@@ -26,6 +28,12 @@ macro(_cpize_make_gpu_groups)
     set_property(DIRECTORY "${_folder}/late" APPEND PROPERTY TEST_INCLUDE_FILES "${_folder}/groups.cmake")
   endif()
 endmacro()
+
+# A test of the project's own that takes GPUs (through `cpize gpus --take`), declared before cpize_end_plan(). Where CTest counts
+# GPUs, a test that asks for none gets none.
+function(cpize_test_uses_gpus test count)
+  set_property(GLOBAL APPEND PROPERTY _CPIZE_GPU_USERS "${test}=${count}")
+endfunction()
 
 # How many GPUs a task can use: what GPUS declares, or one number for each cell on a GPU (NCCL: one GPU a rank; MPI
 # ranks may share one). At most the largest number that the machine has is asked for.
