@@ -23,6 +23,7 @@ endif()
 # What mpirun needs to start tests anywhere: as root in a container, and with more ranks than cores.
 set(CPIZE_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+    OMPI_MCA_btl_vader_single_copy_mechanism=none # containers often forbid reading another process's memory
     ASAN_OPTIONS=detect_leaks=0) # those of MPI are not ours
 
 # cpize_mpi_test(<name> RANKS <n> COMMAND <program> <arguments...>): a test that mpirun starts; none where there is no MPI.

@@ -53,9 +53,10 @@ ChildResult launch_mpi(const Plan& plan, const ChildSpec& program, const LaunchG
   child.command.insert(child.command.end(), program.command.begin(), program.command.end());
   child.stop_signal = SIGTERM;  // the launcher ends its ranks, which are in groups of their own
   auto& e = child.environment;
-  e["OMPI_MCA_rmaps_base_oversubscribe"] = "1";      // tests have more ranks than cores,
-  e["OMPI_MCA_mpi_yield_when_idle"] = "1";           // so a rank that waits gives way,
-  e["OMPI_MCA_hwloc_base_binding_policy"] = "none";  // and none is bound to a core
+  e["OMPI_MCA_rmaps_base_oversubscribe"] = "1";            // tests have more ranks than cores,
+  e["OMPI_MCA_mpi_yield_when_idle"] = "1";                 // so a rank that waits gives way,
+  e["OMPI_MCA_hwloc_base_binding_policy"] = "none";        // and none is bound to a core
+  e["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none";  // containers often forbid reading another's memory
   if (::geteuid() == 0) e["OMPI_ALLOW_RUN_AS_ROOT"] = e["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   return run_child(child);
 }
