@@ -12,7 +12,9 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -43,27 +45,28 @@ std::vector<std::string> split(const std::string& text) {
 /// Takes our flags out of the command line; what is left is Google Benchmark's.
 Suite read_flags(std::vector<std::string>& arguments) {
   Suite suite;
+  const std::map<std::string, std::function<void(const std::string&)>> flags{
+      {"--mesh", [&](const auto& value) { suite.mesh = MeshShape::parse(value); }},
+      {"--blocks", [&](const auto& value) { suite.blocks = split(value); }},
+      {"--dtypes", [&](const auto& value) { suite.dtypes = split(value); }},
+      {"--tokens", [&](const auto& value) { suite.tokens = split(value); }},
+      {"--runs", [&](const auto& value) { suite.runs = std::stoi(value); }},
+      {"--chunks", [&](const auto& value) { suite.chunks = std::stoll(value); }},
+      {"--trace", [&](const auto& value) { suite.trace = value; }}};
   std::vector<std::string> rest;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string flag = arguments[i];
     if (flag == "--plain") {
       suite.plain = true;
-      continue;
-    }
-    if (flag != "--mesh" && flag != "--blocks" && flag != "--dtypes" && flag != "--tokens" && flag != "--runs" &&
-        flag != "--trace" && flag != "--chunks") {
+    } else if (const auto known = flags.find(flag); known == flags.end()) {
       rest.push_back(flag);
-      continue;
+    } else {
+      if (++i == arguments.size()) throw ConfigError(flag + " needs a value");
+      known->second(arguments[i]);
     }
-    if (++i == arguments.size()) throw ConfigError(flag + " needs a value");
-    if (flag == "--mesh") suite.mesh = MeshShape::parse(arguments[i]);
-    if (flag == "--blocks") suite.blocks = split(arguments[i]);
-    if (flag == "--dtypes") suite.dtypes = split(arguments[i]);
-    if (flag == "--tokens") suite.tokens = split(arguments[i]);
-    if (flag == "--runs") suite.runs = std::stoi(arguments[i]);
-    if (flag == "--chunks") suite.chunks = std::stoll(arguments[i]);
-    if (flag == "--trace") suite.trace = arguments[i];
   }
+  for (const auto& dtype : suite.dtypes)
+    if (dtype != "bf16" && dtype != "fp32") throw ConfigError("--dtypes takes bf16 and fp32, not '" + dtype + "'");
   arguments = rest;
   return suite;
 }
