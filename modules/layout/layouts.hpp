@@ -32,6 +32,8 @@ struct Single : Layout<TokenSingle, On<dp>, On<cp0, cp1>> {};
 struct SingleRow : Layout<TokenSingle, On<dp>, On<cp0>> {};
 /// [B,N,C], N over cp1, the same on all of cp0: column operands of pair blocks.
 struct SingleCol : Layout<TokenSingle, On<dp>, On<cp1>> {};
+/// [B,N,C], all tokens of a sample on each of its ranks: masks and other narrow features.
+struct SingleWhole : Layout<TokenSingle, On<dp>, On<>> {};
 
 /// [B,N,N,C], rows over cp0, columns over cp1: the pair track at rest.
 struct Pair : Layout<TokenPair, On<dp>, On<cp0>, On<cp1>> {};
@@ -43,6 +45,9 @@ struct PairByChannel : Layout<TokenPair, On<dp>, On<>, On<>, On<cp0, cp1>> {
 struct PairByRow : Layout<TokenPair, On<dp>, On<cp0, cp1>> {};
 /// [B,N,N,C], columns over cp1 x cp0 (each stays inside its own column group): triangle attention, ending node.
 struct PairByCol : Layout<TokenPair, On<dp>, On<>, On<cp1, cp0>> {};
+
+/// [B,N,N,C], all pairs of a sample on each of its ranks: a head of an attention bias at a time, never channels.
+struct PairWhole : Layout<TokenPair, On<dp>, On<>, On<>> {};
 
 /// [B,S,N,C], depth over cp0 x cp1, tokens whole: the MSA track at rest.
 struct Msa : Layout<MsaFamily, On<dp>, On<cp0, cp1>> {};

@@ -31,6 +31,7 @@ const std::vector<Named> single_layouts{
     {"Single", Single::spec},
     {"SingleRow", SingleRow::spec},
     {"SingleCol", SingleCol::spec},
+    {"SingleWhole", SingleWhole::spec},
     {"Whole", Whole<TokenSingle>::spec},
     {"Partial<SingleRow,cp1>", Partial<SingleRow, cp1>::spec},
     {"Partial<SingleCol,cp0>", Partial<SingleCol, cp0>::spec},
@@ -38,7 +39,7 @@ const std::vector<Named> single_layouts{
 };
 const std::vector<Named> pair_layouts{
     {"Pair", Pair::spec},           {"PairByChannel", PairByChannel::spec}, {"PairByRow", PairByRow::spec},
-    {"PairByCol", PairByCol::spec}, {"Whole", Whole<TokenPair>::spec},
+    {"PairByCol", PairByCol::spec}, {"PairWhole", PairWhole::spec},         {"Whole", Whole<TokenPair>::spec},
 };
 const std::vector<Named> msa_layouts{{"Msa", Msa::spec},
                                      {"MsaRow", MsaRow::spec},

@@ -5,60 +5,17 @@
 #include <utility>
 
 #include "error/error.hpp"
-#include "serial/relative_position_encoder.hpp"
-#include "serial/transition.hpp"
-#include "serial/triangle_multiplication.hpp"
+#include "parity/serial/operations/operations.hpp"
 
 namespace cpize::parity {
 namespace {
 
-using Factory = GoldenOperation (*)(const GoldenCase&, GoldenArguments&);
-
-GoldenOperation transition(const GoldenCase& golden, GoldenArguments& arguments) {
-  serial::Transition block(arguments.integer("dim"), arguments.integer("hidden"), arguments.integer_or("out_dim", 0));
-  const std::optional<int64_t> chunk_size = arguments.call_integer("chunk_size");
-  const bool chunked =
-      chunk_size.has_value() && golden.config.at("call").get<std::string>().find("out_chunked") != std::string::npos;
-  return {block.ptr(), [block, chunk_size, chunked](GoldenArguments& in) mutable {
-            const at::Tensor x = in.input("x");
-            safetensors::Tensors out{{"out", block(x)}};
-            if (chunked) out["out_chunked"] = block(x, *chunk_size);
-            return out;
-          }};
-}
-
-template <serial::TriangleDirection direction>
-GoldenOperation triangle_multiplication(const GoldenCase&, GoldenArguments& arguments) {
-  serial::TriangleMultiplication block(arguments.integer("dim"), direction);
-  return {block.ptr(), [block](GoldenArguments& in) mutable {
-            return safetensors::Tensors{{"out", block(in.input("x"), in.input("mask"))}};
-          }};
-}
-
-GoldenOperation relative_position(const GoldenCase&, GoldenArguments& arguments) {
-  serial::RelativePositionOptions options;
-  options.token_z = arguments.integer("token_z");
-  options.r_max = arguments.integer_or("r_max", options.r_max);
-  options.s_max = arguments.integer_or("s_max", options.s_max);
-  options.fix_sym_check = arguments.boolean("fix_sym_check");
-  options.cyclic_pos_enc = arguments.boolean("cyclic_pos_enc");
-  serial::RelativePositionEncoder block(options);
-  return {block.ptr(), [block](GoldenArguments& in) mutable {
-            const auto source = [&in](const std::string& name) { return in.input("feats." + name); };
-            return safetensors::Tensors{{"p", block(serial::RelativePositionFeatures::from(source))}};
-          }};
-}
-
-const std::map<std::string, Factory>& operations() {
-  using serial::TriangleDirection;
-  static const std::map<std::string, Factory> table{
-      {"boltz.model.layers.transition.Transition", transition},
-      {"boltz.model.layers.triangular_mult.TriangleMultiplicationOutgoing",
-       triangle_multiplication<TriangleDirection::outgoing>},
-      {"boltz.model.layers.triangular_mult.TriangleMultiplicationIncoming",
-       triangle_multiplication<TriangleDirection::incoming>},
-      {"boltz.model.modules.encodersv2.RelativePositionEncoder", relative_position},
-  };
+const GoldenOperations& operations() {
+  static const GoldenOperations table = [] {
+    GoldenOperations all;
+    for (const auto& area : {pair_operations(), input_operations()}) all.insert(area.begin(), area.end());
+    return all;
+  }();
   return table;
 }
 

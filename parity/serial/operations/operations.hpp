@@ -1,0 +1,18 @@
+// The operations by area: each file of this folder knows the blocks of one, published module path to factory.
+#pragma once
+#include <map>
+#include <string>
+
+#include "parity/serial/golden_operation.hpp"
+
+namespace cpize::parity {
+
+using GoldenFactory = GoldenOperation (*)(const GoldenCase&, GoldenArguments&);
+using GoldenOperations = std::map<std::string, GoldenFactory>;
+
+/// Triangle multiplications and attentions, transitions.
+GoldenOperations pair_operations();
+/// What makes the first representations: relative positions and the other conditioning.
+GoldenOperations input_operations();
+
+}  // namespace cpize::parity
