@@ -41,6 +41,11 @@ void measure_block_cell(const BlockCase& block, const Setting& setting,
   measure_cost(block, setting, cell);
 }
 
+CaseMakers& registered_cases() {
+  static CaseMakers cases;
+  return cases;
+}
+
 void set_threads_for(const Setting& setting) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   at::set_num_threads(setting.device_type == at::kCPU ? 1 : std::clamp(cores / setting.mesh.size(), 1, 16));

@@ -21,8 +21,21 @@ void set_threads_for(const Setting& setting);
 /// main() of an executable with one case, or of several in one: the first argument then names the case.
 int block_main(int argc, char** argv, const std::vector<std::function<BlockCase()>>& cases);
 
+/// The cases of this program, as CPIZE_PARITY_MAIN names them; of all its files.
+using CaseMakers = std::vector<std::function<BlockCase()>>;
+CaseMakers& registered_cases();
+struct RegisterCases {
+  explicit RegisterCases(const CaseMakers& cases) {
+    registered_cases().insert(registered_cases().end(), cases.begin(), cases.end());
+  }
+};
+
 }  // namespace cpize::parity
 
-/// At global scope: CPIZE_PARITY_MAIN(tri_mul_out_case), or several cases separated by commas.
-#define CPIZE_PARITY_MAIN(...) \
-  int main(int argc, char** argv) { return cpize::parity::block_main(argc, argv, {__VA_ARGS__}); }
+/// At global scope: CPIZE_PARITY_MAIN(tri_mul_out_case), or several cases separated by commas. The main() is weak: a
+/// program of many case files (bench) brings its own and finds them in registered_cases().
+#define CPIZE_PARITY_MAIN(...)                                                       \
+  static const cpize::parity::RegisterCases cpize_register_cases{{__VA_ARGS__}};     \
+  __attribute__((weak)) int main(int argc, char** argv) {                            \
+    return cpize::parity::block_main(argc, argv, cpize::parity::registered_cases()); \
+  }
