@@ -18,6 +18,14 @@ class ProjectionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Projection);
 
+/// Parameters: weight [out, in], bias [out].
+class BiasedProjectionImpl : public ProjectionImpl {
+ public:
+  BiasedProjectionImpl(std::int64_t in, std::int64_t out);
+  at::Tensor bias;
+};
+TORCH_MODULE(BiasedProjection);
+
 /// Parameters: weight [dim], bias [dim]; epsilon is kNormEpsilon.
 class NormImpl : public torch::nn::Module {
  public:
