@@ -13,7 +13,8 @@ namespace {
 const GoldenOperations& operations() {
   static const GoldenOperations table = [] {
     GoldenOperations all;
-    for (const auto& area : {pair_operations(), input_operations()}) all.insert(area.begin(), area.end());
+    for (const auto& area : {pair_operations(), pairformer_operations(), input_operations()})
+      all.insert(area.begin(), area.end());
     return all;
   }();
   return table;
@@ -40,6 +41,11 @@ int64_t GoldenArguments::integer_or(const std::string& name, int64_t otherwise) 
 }
 
 bool GoldenArguments::boolean(const std::string& name) { return init(name).get<bool>(); }
+
+bool GoldenArguments::boolean_or(const std::string& name, bool otherwise) {
+  const auto& value = init(name);
+  return value.is_null() ? otherwise : value.get<bool>();
+}
 
 at::Tensor GoldenArguments::input(const std::string& name) {
   const auto found = inputs_.find("in." + name);

@@ -22,6 +22,8 @@ class GoldenArguments {
   /// Absent or null: `otherwise`.
   int64_t integer_or(const std::string& name, int64_t otherwise);
   bool boolean(const std::string& name);
+  /// Absent or null: `otherwise`.
+  bool boolean_or(const std::string& name, bool otherwise);
   /// The tensor "in.<name>".
   at::Tensor input(const std::string& name);
   /// N of "<name>=N" in the description of the call; empty if it is not mentioned.

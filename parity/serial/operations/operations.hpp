@@ -12,6 +12,8 @@ using GoldenOperations = std::map<std::string, GoldenFactory>;
 
 /// Triangle multiplications and attentions, transitions.
 GoldenOperations pair_operations();
+/// Attention with pair bias, pairformer layers and stacks.
+GoldenOperations pairformer_operations();
 /// What makes the first representations: relative positions and the other conditioning.
 GoldenOperations input_operations();
 
