@@ -13,7 +13,7 @@ namespace {
 const GoldenOperations& operations() {
   static const GoldenOperations table = [] {
     GoldenOperations all;
-    for (const auto& area : {pair_operations(), pairformer_operations(), input_operations()})
+    for (const auto& area : {pair_operations(), pairformer_operations(), input_operations(), head_operations()})
       all.insert(area.begin(), area.end());
     return all;
   }();
@@ -39,6 +39,8 @@ int64_t GoldenArguments::integer_or(const std::string& name, int64_t otherwise) 
   const auto& value = init(name);
   return value.is_null() ? otherwise : value.get<int64_t>();
 }
+
+double GoldenArguments::number(const std::string& name) { return init(name).get<double>(); }
 
 bool GoldenArguments::boolean(const std::string& name) { return init(name).get<bool>(); }
 

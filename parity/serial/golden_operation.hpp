@@ -21,6 +21,7 @@ class GoldenArguments {
   int64_t integer(const std::string& name);
   /// Absent or null: `otherwise`.
   int64_t integer_or(const std::string& name, int64_t otherwise);
+  double number(const std::string& name);
   bool boolean(const std::string& name);
   /// Absent or null: `otherwise`.
   bool boolean_or(const std::string& name, bool otherwise);

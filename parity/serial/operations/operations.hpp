@@ -16,5 +16,7 @@ GoldenOperations pair_operations();
 GoldenOperations pairformer_operations();
 /// What makes the first representations: relative positions and the other conditioning.
 GoldenOperations input_operations();
+/// The heads that read the trunk.
+GoldenOperations head_operations();
 
 }  // namespace cpize::parity
