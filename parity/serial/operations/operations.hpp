@@ -14,6 +14,8 @@ using GoldenOperations = std::map<std::string, GoldenFactory>;
 GoldenOperations pair_operations();
 /// Attention with pair bias, pairformer layers and stacks.
 GoldenOperations pairformer_operations();
+/// Outer product mean, pair-weighted averaging, MSA layers and modules.
+GoldenOperations msa_operations();
 /// What makes the first representations: relative positions and the other conditioning.
 GoldenOperations input_operations();
 /// The heads that read the trunk.
