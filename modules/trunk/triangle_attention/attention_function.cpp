@@ -1,0 +1,100 @@
+#include "trunk/triangle_attention/attention_function.hpp"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include "error/error.hpp"
+#include "trunk/triangle_attention/attention_fused.hpp"
+#include "trunk/triangle_attention/attention_panels.hpp"
+
+namespace cpize::trunk {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& mask,
+                            const at::Tensor& norm, const at::Tensor& norm_bias, const at::Tensor& linear,
+                            const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& o,
+                            const at::Tensor& g, bool fused, const c10::intrusive_ptr<AttentionCall>& call) {
+    const NoAutocast no_autocast(z);
+    const AttentionWeights weights{norm, norm_bias, linear, q, k, v, o, g};
+    at::Tensor mask_rows = call->to_rows(mask.to(call->precision.operand));
+    at::Tensor rows = call->to_rows(z.stride(-1) == 1 ? z : z.contiguous());
+    if (fused) call->fused = make_fused_attention(*call, rows);
+    if (call->save) {
+      // An input that needs no exchange is saved as an input: autograd then sees whether somebody writes to it.
+      context->save_for_backward({norm, norm_bias, linear, q, k, v, o, g, call->exchanges_rows() ? at::Tensor() : z});
+      context->saved_data["call"] = c10::IValue::make_capsule(call);
+      if (call->exchanges_rows()) call->rows = rows;
+      call->mask = mask_rows;
+    }
+    at::Tensor y = call->empty_rows(z.size(-1), call->precision.operand, z.device());
+    if (call->fused)
+      fused_attention_forward(*call, rows, mask_rows, weights, y);
+    else
+      attention_forward(*call, rows, mask_rows, weights, y);
+    rows.reset();
+    mask_rows.reset();
+    y = call->to_pairs(std::move(y));
+    return at::_unsafe_view(y, z.sizes());  // nobody else holds y; autograd forbids writing in place to a true view
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    if (at::GradMode::is_enabled())
+      throw NotImplemented(
+          "triangle attention: its backward is hand-written and has no gradient of its own (create_graph = true); use "
+          "the serial block for second derivatives");
+    const auto saved = context->get_saved_variables();
+    auto call = c10::static_intrusive_pointer_cast<AttentionCall>(context->saved_data["call"].toCapsule());
+    const at::Tensor& z = saved[8];
+    const bool consume = !torch::autograd::get_current_graph_task_keep_graph();
+    const NoAutocast no_autocast(gradients[0]);
+    const AttentionWeights weights{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6], saved[7]};
+    WantedAttention wanted{context->needs_input_grad(0)};
+    for (std::size_t i = 1; i < wanted.size(); ++i) wanted[i] = context->needs_input_grad(i + 1);  // 1 is the mask
+
+    at::Tensor dy = std::move(gradients[0]);
+    gradients.clear();
+    dy = call->to_rows(dy.stride(-1) == 1 ? dy : dy.contiguous());
+    at::Tensor rows = call->exchanges_rows() ? call->rows : call->to_rows(z);
+    const bool own_gradient = call->exchanges_rows();  // what arrived in an exchange is nobody else's
+    if (consume) call->rows.reset();
+    AttentionGradients g =
+        call->fused ? fused_attention_backward(*call, rows, call->mask, weights, dy, wanted, own_gradient, consume)
+                    : attention_backward(*call, rows, call->mask, weights, dy, wanted, own_gradient);
+    rows.reset();
+    dy.reset();
+    if (consume) call->mask.reset();
+    const at::Tensor dz = g.x.defined() ? call->to_pairs(std::move(g.x)) : at::Tensor();
+    const auto& w = g.weights;
+    return {dz, {}, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, {}, {}};
+  }
+};
+
+}  // namespace
+
+AttentionWeights AttentionWeights::cast(const Precision& precision) const {
+  const auto n = precision.norm, p = precision.operand;
+  return {norm.to(n), norm_bias.to(n), linear.to(p), q.to(p), k.to(p), v.to(p), o.to(p), g.to(p)};
+}
+
+at::Tensor triangle_attention(const Sharded<Pair>& z, const at::Tensor& mask, TriangleNode node, std::int64_t heads,
+                              const TriangleAttentionOptions& options, const AttentionWeights& w) {
+  auto call = c10::make_intrusive<AttentionCall>();
+  call->mesh = z.mesh();
+  call->global = z.global();
+  call->node = node;
+  call->heads = heads;
+  call->head_width = w.q.size(0) / heads;
+  call->precision = Precision::of(z.local());
+  call->panels = attention_panels(z.local().numel(), z.global()[1], options.score_elements, mask.is_cuda());
+  for (const at::Tensor* t : {&z.local(), &w.norm, &w.norm_bias, &w.linear, &w.q, &w.k, &w.v, &w.o, &w.g})
+    call->save |= at::GradMode::is_enabled() && t->requires_grad();
+  return AttentionFunction::apply(z.local(), mask, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g,
+                                  options.fused, call);
+}
+
+}  // namespace cpize::trunk
