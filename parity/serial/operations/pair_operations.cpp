@@ -1,6 +1,7 @@
 // Golden operations on the pair track.
 #include "parity/serial/operations/operations.hpp"
 #include "serial/transition.hpp"
+#include "serial/triangle_attention.hpp"
 #include "serial/triangle_multiplication.hpp"
 
 namespace cpize::parity {
@@ -27,16 +28,31 @@ GoldenOperation triangle_multiplication(const GoldenCase&, GoldenArguments& argu
           }};
 }
 
+template <serial::TriangleNode node>
+GoldenOperation triangle_attention(const GoldenCase&, GoldenArguments& arguments) {
+  serial::TriangleAttention block(arguments.integer("c_in"), arguments.integer("c_hidden"),
+                                  arguments.integer("no_heads"), node, arguments.number("inf"));
+  const int64_t chunk_size = arguments.call_integer("chunk_size").value_or(0);
+  return {block.ptr(), [block, chunk_size](GoldenArguments& in) mutable {
+            return safetensors::Tensors{{"out", block(in.input("x"), in.input("mask"), chunk_size)}};
+          }};
+}
+
 }  // namespace
 
 GoldenOperations pair_operations() {
   using serial::TriangleDirection;
+  using serial::TriangleNode;
   return {
       {"boltz.model.layers.transition.Transition", transition},
       {"boltz.model.layers.triangular_mult.TriangleMultiplicationOutgoing",
        triangle_multiplication<TriangleDirection::outgoing>},
       {"boltz.model.layers.triangular_mult.TriangleMultiplicationIncoming",
        triangle_multiplication<TriangleDirection::incoming>},
+      {"boltz.model.layers.triangular_attention.attention.TriangleAttention",
+       triangle_attention<TriangleNode::starting>},
+      {"boltz.model.layers.triangular_attention.attention.TriangleAttentionEndingNode",
+       triangle_attention<TriangleNode::ending>},
   };
 }
 
