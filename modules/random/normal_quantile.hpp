@@ -17,17 +17,34 @@
 namespace cpize::random {
 namespace ieee {
 
+CPIZE_HOST_DEVICE inline double add(double a, double b) {
 #ifdef __CUDA_ARCH__
-__device__ inline double add(double a, double b) { return __dadd_rn(a, b); }
-__device__ inline double multiply(double a, double b) { return __dmul_rn(a, b); }
-__device__ inline double divide(double a, double b) { return __ddiv_rn(a, b); }
-__device__ inline double square_root(double a) { return __dsqrt_rn(a); }
+  return __dadd_rn(a, b);
 #else
-CPIZE_HOST_DEVICE inline double add(double a, double b) { return a + b; }
-CPIZE_HOST_DEVICE inline double multiply(double a, double b) { return a * b; }
-CPIZE_HOST_DEVICE inline double divide(double a, double b) { return a / b; }
-CPIZE_HOST_DEVICE inline double square_root(double a) { return std::sqrt(a); }
+  return a + b;
 #endif
+}
+CPIZE_HOST_DEVICE inline double multiply(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+CPIZE_HOST_DEVICE inline double divide(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __ddiv_rn(a, b);
+#else
+  return a / b;
+#endif
+}
+CPIZE_HOST_DEVICE inline double square_root(double a) {
+#ifdef __CUDA_ARCH__
+  return __dsqrt_rn(a);
+#else
+  return std::sqrt(a);
+#endif
+}
 
 /// Horner's rule; coefficients from the constant upwards.
 template <int count>
