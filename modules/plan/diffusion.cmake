@@ -8,7 +8,7 @@ cpize_port(diffusion_conditioning  SUBSYSTEM diffusion  ROLE composition  KIND a
            RISK medium "384 channels of bias for all 24 layers: the largest tensor of the diffusion module"
            CITES "AlphaFold 3, Algorithm 21" "Boltz-2, diffusion_conditioning DiffusionConditioning")
 cpize_port(diffusion_transformer_layer  SUBSYSTEM diffusion  ROLE composition  KIND adapt  EFFORT 3
-           DEPENDS attention_pair_bias adaln conditioned_transition
+           DEPENDS attention_pair_bias_copies adaln conditioned_transition
            RISK medium "multiplicity: (batch, sample) is one axis, split in that order"  CITES "AlphaFold 3, Algorithm 23")
 cpize_port(diffusion_transformer  SUBSYSTEM diffusion  ROLE composition  KIND adapt  EFFORT 2
            DEPENDS diffusion_transformer_layer

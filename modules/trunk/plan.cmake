@@ -1,21 +1,6 @@
 # The rest of the trunk: its blocks are written here next, and each then moves to CMakeLists.txt with its library and its case.
 # Nothing of it needs atoms: the trunk takes the input embedding as given.
-set(position feature.asym_id feature.residue_index feature.entity_id feature.token_index feature.sym_id feature.cyclic_period)
 set(masked feature.token_pad_mask)
-
-# Input.
-cpize_port(input_conditioning  SUBSYSTEM trunk  KIND adapt  EFFORT 2
-           DEPENDS token_input_embedder feature.method_feature feature.modified feature.mol_type feature.cyclic_period
-           CITES "Boltz-2, trunkv2 InputEmbedder")
-cpize_port(relative_position  SUBSYSTEM trunk  KIND reuse  EFFORT 1  DEPENDS ${position}
-           RISK low "written inside pair_initialisation, diffusion conditioning and confidence read it again"
-           CITES "AlphaFold 3, Algorithm 3" "Boltz-2, encodersv2 RelativePositionEncoder")
-cpize_port(token_bonds  SUBSYSTEM trunk  KIND reuse  EFFORT 1  DEPENDS feature.token_bonds feature.type_bonds
-           CITES "AlphaFold 3, Algorithm 1" "Boltz-2, boltz2 token_bonds_type")
-cpize_port(fourier_embedding  SUBSYSTEM trunk  KIND reuse  EFFORT 0.5  CITES "AlphaFold 3, Algorithm 22")
-cpize_port(contact_conditioning  SUBSYSTEM trunk  KIND adapt  EFFORT 2
-           DEPENDS fourier_embedding feature.contact_conditioning feature.contact_threshold
-           CITES "Boltz-2, trunkv2 ContactConditioning")
 
 # Triangles and MSA.
 cpize_port(tri_att_start  SUBSYSTEM trunk  KIND new  EFFORT 12  DEPENDS ${masked}
@@ -28,11 +13,6 @@ cpize_port(outer_product_mean  SUBSYSTEM trunk  KIND new  EFFORT 6  DEPENDS feat
            CITES "AlphaFold 3, Algorithm 9")
 cpize_port(pair_weighted_averaging  SUBSYSTEM trunk  KIND new  EFFORT 5  DEPENDS feature.msa ${masked}
            RISK medium "softmax over the sharded axis"  CITES "AlphaFold 3, Algorithm 10")
-cpize_port(attention_pair_bias  SUBSYSTEM trunk  KIND new  EFFORT 6  DEPENDS ${masked}
-           RISK high "partial softmax over cp1, combined without moving z, multiplicity folds into the queries"
-           CITES "AlphaFold 3, Algorithm 24")
-cpize_port(dropout  SUBSYSTEM trunk  SCOPE training  KIND new  EFFORT 2  DEPENDS philox
-           RISK medium "masks shared along rows and columns that cross ranks"  CITES "AlphaFold 2, Algorithm 6" "Boltz-2, pairformer dropout")
 
 # Compositions: their own concern is the seams.
 cpize_port(pairformer_noseq_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
