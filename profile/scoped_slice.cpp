@@ -36,12 +36,6 @@ void clear(torch::nn::Module& module) {
   for (auto& p : module.parameters()) p.mutable_grad() = at::Tensor();
 }
 
-/// z + update in the memory of the update, as trunk/pair_slice.cpp takes it.
-Sharded<Pair> add_to(const Sharded<Pair>& z, const Sharded<Pair>& update) {
-  at::Tensor sum = update.local();
-  return z.with(sum.scalar_type() == z.local().scalar_type() ? sum.add_(z.local()) : sum + z.local());
-}
-
 at::Tensor output_gradient_shard(const SliceProblem& problem, const MeshPtr& mesh) {
   const SliceSize& size = problem.size;
   if (problem.output_gradient.defined()) return shard<Pair>(problem.output_gradient, mesh).local();
@@ -146,9 +140,9 @@ Sharded<Pair> PortSliceRun::forward() {
   const auto f = scoped("zero_padding", [&] { return trunk::zero_padding(features_, mask); });
   const auto s_inputs = scoped("input_embedder", [&] { return model_->input_embedder(f.input); });
   auto z = scoped("pair_init", [&] { return model_->pair_init(s_inputs, f.position, f.token_bonds); });
-  z = scoped("tri_mul_out", [&] { return add_to(z, model_->tri_mul_out(z, mask)); });
-  z = scoped("tri_mul_in", [&] { return add_to(z, model_->tri_mul_in(z, mask)); });
-  return scoped("transition_z", [&] { return add_to(z, model_->transition_z(z)); });
+  z = scoped("tri_mul_out", [&] { return trunk::add_to(z, model_->tri_mul_out(z, mask)); });
+  z = scoped("tri_mul_in", [&] { return trunk::add_to(z, model_->tri_mul_in(z, mask)); });
+  return scoped("transition_z", [&] { return trunk::add_to(z, model_->transition_z(z)); });
 }
 
 void PortSliceRun::step(const AfterForward& after_forward) {

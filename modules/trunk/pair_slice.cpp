@@ -18,30 +18,7 @@ class PairTrackModule : public torch::nn::Module {
   }
 };
 
-/// x with zero wherever `mask` (of the same shard, without trailing dimensions) is 0. A selection, not a product: NaN
-/// does not survive it.
-template <class L>
-Sharded<L> zero_where(const Sharded<L>& x, const Sharded<L>& mask) {
-  at::Tensor valid = mask.local() != 0;
-  while (valid.dim() < x.local().dim()) valid = valid.unsqueeze(-1);
-  return x.with(at::where(valid, x.local(), at::zeros({}, x.local().options())));
-}
-
-/// z + update, in the memory of the update: nothing needs it for backward.
-Sharded<Pair> add_to(const Sharded<Pair>& z, const Sharded<Pair>& update) {
-  at::Tensor sum = update.local();
-  return z.with(sum.scalar_type() == z.local().scalar_type() ? sum.add_(z.local()) : sum + z.local());
-}
-
 }  // namespace
-
-Sharded<Pair> pair_mask(const Sharded<Single>& token_pad_mask) {
-  const auto rows = redistribute<SingleRow>(token_pad_mask);
-  const auto columns = redistribute<SingleCol>(token_pad_mask);
-  const Shape& tokens = token_pad_mask.global();
-  return wrap<Pair>(rows.local().unsqueeze(2) * columns.local().unsqueeze(1), {tokens[0], tokens[1], tokens[1]},
-                    token_pad_mask.mesh());
-}
 
 PairSliceFeatures zero_padding(const PairSliceFeatures& f, const Sharded<Pair>& mask) {
   const auto clean = [&](const Sharded<Single>& x) { return zero_where(x, f.token_pad_mask); };

@@ -10,6 +10,7 @@
 // Cost: that of the parts; the entry adds two all-to-alls of the token mask (its elements once to each rank of a line).
 // Residual sums are taken in place of the update, so that z exists at most twice beside what a block holds.
 #pragma once
+#include "trunk/padding.hpp"
 #include "trunk/pair_initialisation.hpp"
 #include "trunk/token_input_embedder.hpp"
 #include "trunk/transition.hpp"
@@ -33,9 +34,6 @@ struct PairSliceFeatures {
   Sharded<Pair> token_bonds;
   Sharded<Single> token_pad_mask;
 };
-
-/// token_pad_mask [B,N] -> pair mask [B,N,N], the outer product, in the dtype of the token mask.
-Sharded<Pair> pair_mask(const Sharded<Single>& token_pad_mask);
 
 /// `features` with padding set to zero; `mask` is their pair mask.
 PairSliceFeatures zero_padding(const PairSliceFeatures& features, const Sharded<Pair>& mask);
