@@ -7,8 +7,6 @@ cpize_prove(property.trunk_padding  SUBSYSTEM trunk  EFFORT 1  DEPENDS ${trunk})
 cpize_prove(property.trunk_repeat  SUBSYSTEM trunk  EFFORT 1  DEPENDS ${trunk})
 cpize_prove(property.trunk_precision  SUBSYSTEM trunk  EFFORT 3  DEPENDS ${trunk}
             RISK medium "error quantiles in fp32 and bf16 against the serial model's own")
-cpize_prove(property.entropy  SUBSYSTEM random  SCOPE training  EFFORT 2  DEPENDS philox dropout
-            RISK low "its control is a generator seeded alike on every rank")
 
 cpize_prove(prediction_end_to_end  SUBSYSTEM model  ROLE composition  EFFORT 4  DEPENDS predicting_model load_checkpoint
             RISK high "coordinates after 200 steps within the budget of fp64")

@@ -15,7 +15,9 @@ __global__ void fill_kernel(T* out, StreamKey key, StoredBox box, std::int64_t c
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
     std::int64_t index = box.base, rest = i;
-    for (int d = box.dims - 1; d >= 0; --d) {
+#pragma unroll
+    for (int d = StoredBox::max_dims - 1; d >= 0; --d) {
+      if (d >= box.dims) continue;
       index += rest % box.size[d] * box.stride[d];
       rest /= box.size[d];
     }
