@@ -1,5 +1,6 @@
 #include "features/components.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +44,9 @@ Component component_of_json(const std::string& code, const Json& json, const std
   Component component;
   component.code = code;
   component.type = to_upper(value_of<std::string>(member(json, "type", where), where + ", type", "text"));
+  if (json.contains("one_letter"))
+    component.one_letter = value_of<std::string>(json["one_letter"], where + ", one_letter", "text");
+  if (json.contains("parent")) component.parent = value_of<std::string>(json["parent"], where + ", parent", "text");
   for (const Json& row : member(json, "atoms", where)) {
     const std::string here = where + ", atoms[" + std::to_string(component.atoms.size()) + "]";
     if (!row.is_array() || row.size() != 7) {
@@ -57,12 +61,16 @@ Component component_of_json(const std::string& code, const Json& json, const std
   for (const Json& row : member(json, "bonds", where)) {
     const std::string here = where + ", bonds[" + std::to_string(component.bonds.size()) + "]";
     if (!row.is_array() || row.size() != 5) throw InputError(here, "expected [atom, atom, order, aromatic, stereo]");
-    const ComponentBond bond{value_of<int>(row[0], here, "atom index"), value_of<int>(row[1], here, "atom index")};
+    ComponentBond bond{value_of<int>(row[0], here, "atom index"), value_of<int>(row[1], here, "atom index")};
     const int count = static_cast<int>(component.atoms.size());
     if (bond.first < 0 || bond.first >= count || bond.second < 0 || bond.second >= count || bond.first == bond.second) {
       throw InputError(here, "atoms " + std::to_string(bond.first) + " and " + std::to_string(bond.second) +
                                  " are not two of the component's " + std::to_string(count));
     }
+    const auto order = value_of<std::string>(row[2], here, "bond order");
+    const auto type = bond_type_of(order, value_of<int>(row[3], here, "aromatic flag (0 or 1)") != 0);
+    if (!type) throw InputError(here, "unknown bond order '" + order + "'; known are " + join(bond_orders()));
+    bond.type = *type;
     component.bonds.push_back(bond);
   }
   if (component.atoms.empty()) throw InputError(where, "has no atoms");
@@ -70,6 +78,21 @@ Component component_of_json(const std::string& code, const Json& json, const std
 }
 
 }  // namespace
+
+const std::vector<std::string>& bond_orders() {
+  static const std::vector<std::string> orders = {"SING", "DOUB", "TRIP", "QUAD", "AROM", "DELO", "PI", "POLY"};
+  return orders;
+}
+
+std::optional<BondType> bond_type_of(std::string_view order, bool aromatic) {
+  const std::string name = to_upper(order);
+  const auto& orders = bond_orders();
+  if (std::find(orders.begin(), orders.end(), name) == orders.end()) return std::nullopt;
+  if (aromatic || name == "AROM" || name == "DELO") return BondType::aromatic;
+  if (name == "SING") return BondType::single_bond;
+  if (name == "DOUB") return BondType::double_bond;
+  return name == "TRIP" ? BondType::triple_bond : BondType::other;
+}
 
 int Component::find_atom(const std::string& name) const {
   for (size_t i = 0; i < atoms.size(); ++i) {

@@ -1,7 +1,9 @@
 // Chemical components: the atoms and bonds of a residue or ligand by its code, from a JSON or mmCIF dictionary.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cpize::features {
@@ -13,13 +15,25 @@ struct ComponentAtom {
   bool is_hydrogen() const { return element == "H" || element == "D"; }
 };
 
+/// Bond types of the feature `type_bonds`, which holds 1 + the type.
+enum class BondType { other = 0, single_bond = 1, double_bond = 2, triple_bond = 3, aromatic = 4, covalent = 5 };
+
+/// The type of a bond with the dictionary's order (SING, DOUB, TRIP, QUAD, AROM, DELO, PI, POLY; case does not matter)
+/// and aromatic flag: aromatic bonds are of their own type, whatever their order. An unknown order is nothing.
+std::optional<BondType> bond_type_of(std::string_view order, bool aromatic);
+/// The orders that bond_type_of knows, for messages.
+const std::vector<std::string>& bond_orders();
+
 struct ComponentBond {
-  int first = 0, second = 0;  ///< indices into `atoms`
+  int first = 0, second = 0;        ///< indices into `atoms`
+  BondType type = BondType::other;  ///< `other` where the definition does not say
 };
 
 struct Component {
   std::string code;
-  std::string type;  ///< "L-PEPTIDE LINKING", "NON-POLYMER", ...
+  std::string type;        ///< "L-PEPTIDE LINKING", "NON-POLYMER", ...
+  std::string one_letter;  ///< as people write it in a sequence; empty if the definition does not say
+  std::string parent;      ///< code of the standard component that this one is a modification of; empty if none
   std::vector<ComponentAtom> atoms;
   std::vector<ComponentBond> bonds;
   int find_atom(const std::string& name) const;  ///< -1 if absent

@@ -44,6 +44,7 @@ void add_components_of_block(CifFile& file, gemmi::cif::Block& block, ComponentD
   if (bonds.exists()) {
     const int code = bonds.require("comp_id");
     const int ends[2] = {bonds.require("atom_id_1"), bonds.require("atom_id_2")};
+    const int order = bonds.find("value_order"), aromatic = bonds.find("pdbx_aromatic_flag");
     for (int row = 0; row < bonds.rows(); ++row) {
       Component& component = found[bonds.required_text(row, code)];
       int indices[2];
@@ -59,13 +60,33 @@ void add_components_of_block(CifFile& file, gemmi::cif::Block& block, ComponentD
           component.atoms.push_back({name, "", false});
         }
       }
-      component.bonds.push_back({indices[0], indices[1]});
+      ComponentBond bond{indices[0], indices[1]};
+      if (!bonds.is_null(row, order)) {
+        const std::string name = bonds.text(row, order);
+        const auto type = bond_type_of(name, to_upper(bonds.text(row, aromatic)) == "Y");
+        if (!type) {
+          throw InputError(bonds.where(row, order),
+                           "unknown bond order '" + name + "'; known are " + join(bond_orders()));
+        }
+        bond.type = *type;
+      }
+      component.bonds.push_back(bond);
     }
   }
-  const auto types = component_types_of_block(file, block);
+  const CifTable table(file, block, "_chem_comp.");
+  if (table.exists()) {
+    const int id = table.require("id"), type = table.find("type"), letter = table.find("one_letter_code");
+    const int parent = table.find("mon_nstd_parent_comp_id");
+    for (int row = 0; row < table.rows(); ++row) {
+      const auto component = found.find(table.required_text(row, id));
+      if (component == found.end()) continue;
+      component->second.type = to_upper(table.text(row, type));
+      component->second.one_letter = table.text(row, letter);
+      component->second.parent = table.text(row, parent);
+    }
+  }
   for (auto& [code, component] : found) {
     component.code = code;
-    if (const auto type = types.find(code); type != types.end()) component.type = type->second;
     dictionary.add(std::move(component));
   }
 }

@@ -7,8 +7,9 @@ namespace {
 AnySharded cut(const FeatureSpec& spec, const at::Tensor& full, const MeshPtr& mesh) {
   if (spec.layout == "Single") return shard<Single>(full, mesh);
   if (spec.layout == "Pair") return shard<Pair>(full, mesh);
+  if (spec.layout == "Msa") return shard<Msa>(full, mesh);
   throw ContractError("feature '" + std::string(spec.name) + "' names layout '" + std::string(spec.layout) +
-                      "', which distribute does not know (Single, Pair)");
+                      "', which distribute does not know (Single, Pair, Msa)");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using ShardedFeatures = std::map<std::string, AnySharded>;
 ///
 /// No communication and no padding needed: any number of tokens works, also fewer than ranks. A shard is a copy: the
 /// full dictionary can be freed. Integer features keep global values (`token_index` stays the global token number on
-/// every rank). Layouts: `Single` [B,N,...] and `Pair` [B,N,N,...] of modules/layout/layouts.hpp.
+/// every rank). Layouts: `Single` [B,N,...], `Pair` [B,N,N,...] and `Msa` [B,S,N] of modules/layout/layouts.hpp.
 /// @throws ContractError as check_features does, before anything is cut.
 ShardedFeatures distribute(const Features& batch, const MeshPtr& mesh);
 

@@ -77,6 +77,12 @@ std::string_view name_of(IndexSpace space) {
       return "molecule types";
     case IndexSpace::residue_types:
       return "residue types";
+    case IndexSpace::bond_types:
+      return "bond types";
+    case IndexSpace::contact_classes:
+      return "contact classes";
+    case IndexSpace::methods:
+      return "methods";
     case IndexSpace::none:
       break;
   }

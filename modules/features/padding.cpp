@@ -13,20 +13,17 @@ int64_t round_up(int64_t tokens, int64_t multiple) {
   return (tokens + multiple - 1) / multiple * multiple;
 }
 
-}  // namespace
-
-Features pad_tokens_to(const Features& features, int64_t tokens) {
-  const int64_t present = check_features(features);
-  if (tokens < present) {
-    throw ContractError("cannot pad " + std::to_string(present) + " tokens to " + std::to_string(tokens) +
-                        "; crop instead");
+Features pad_axis(const Features& features, FeatureAxis axis, int64_t present, int64_t wanted) {
+  if (wanted < present) {
+    throw ContractError("cannot pad " + std::to_string(present) + " " + std::string(name_of(axis)) + " to " +
+                        std::to_string(wanted) + "; crop instead");
   }
   Features padded;
   for (const auto& [name, tensor] : features) {
     const FeatureSpec& spec = feature_spec(name);
     std::vector<int64_t> sizes = tensor.sizes().vec();
     for (size_t i = 0; i < spec.rank(); ++i) {
-      if (spec.dimensions[i].axis == FeatureAxis::tokens) sizes[i] = tokens;
+      if (spec.dimensions[i].axis == axis) sizes[i] = wanted;
     }
     at::Tensor target = at::full(sizes, spec.padding, tensor.options());
     at::Tensor valid = target;
@@ -38,17 +35,32 @@ Features pad_tokens_to(const Features& features, int64_t tokens) {
   return padded;
 }
 
+}  // namespace
+
+Features pad_tokens_to(const Features& features, int64_t tokens) {
+  return pad_axis(features, FeatureAxis::tokens, check_features(features), tokens);
+}
+
+Features pad_msa_to(const Features& features, int64_t rows) {
+  check_features(features);
+  const int64_t present = msa_depth(features);
+  return present == 0 ? features : pad_axis(features, FeatureAxis::msa_rows, present, rows);
+}
+
 Features pad_tokens(const Features& features, int64_t multiple) {
   return pad_tokens_to(features, round_up(check_features(features), multiple));
 }
 
 Features collate(const std::vector<Features>& samples, int64_t multiple) {
   if (samples.empty()) throw ContractError("no samples to collate");
-  int64_t tokens = 0;
-  for (const auto& sample : samples) tokens = std::max(tokens, check_features(sample));
+  int64_t tokens = 0, rows = 0;
+  for (const auto& sample : samples) {
+    tokens = std::max(tokens, check_features(sample));
+    rows = std::max(rows, msa_depth(sample));
+  }
   std::map<std::string, std::vector<at::Tensor>> columns;
   for (const auto& sample : samples) {
-    for (const auto& [name, tensor] : pad_tokens_to(sample, round_up(tokens, multiple)))
+    for (const auto& [name, tensor] : pad_msa_to(pad_tokens_to(sample, round_up(tokens, multiple)), rows))
       columns[name].push_back(tensor);
   }
   Features batch;

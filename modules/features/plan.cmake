@@ -3,23 +3,6 @@
 # temp_feature, ph_feature, disto_center, disto_coords_ensemble, token_resolved_mask. token_pair_pad_mask is the product of two
 # token masks, and atom_counts_per_token is consumed by the distribution itself.
 
-# Tokens: the input embedder's conditioning.
-cpize_shard_feature(mol_type        KIND reuse  EFFORT 0.5)
-cpize_shard_feature(method_feature  KIND reuse  EFFORT 0.5)
-cpize_shard_feature(modified        KIND reuse  EFFORT 0.5)
-
-# Token pairs: bond types and contact conditioning.
-cpize_shard_feature(type_bonds            KIND adapt  EFFORT 1)
-cpize_shard_feature(contact_conditioning  KIND new    EFFORT 2  RISK medium "a constraint that is parsed and has no effect is silent")
-cpize_shard_feature(contact_threshold     KIND new    EFFORT 1)
-
-# MSA: rows over the whole grid.
-cpize_shard_feature(msa             KIND new    EFFORT 8  RISK high "a3m as servers leave it, pairing by taxonomy, depths that the mesh does not divide")
-cpize_shard_feature(msa_mask        KIND adapt  EFFORT 1  RISK medium "varies by token: counts from one token are wrong")
-cpize_shard_feature(msa_paired      KIND adapt  EFFORT 1)
-cpize_shard_feature(has_deletion    KIND adapt  EFFORT 0.5)
-cpize_shard_feature(deletion_value  KIND adapt  EFFORT 0.5)
-
 # Templates.
 cpize_shard_feature(template_restype     KIND new    EFFORT 3  RISK medium "alignment of a template's residues to the query's tokens")
 cpize_shard_feature(template_frame_rot   KIND new    EFFORT 2)

@@ -12,11 +12,6 @@ namespace cpize::features {
 
 namespace {
 
-struct Line {
-  std::string text;
-  int number;
-};
-
 struct Entry {
   std::string id;
   std::string type;
@@ -75,14 +70,10 @@ Entry read_header(const std::string& path, const Line& line) {
 }
 
 std::vector<Entry> read_entries(const std::string& path) {
-  const std::string text = read_text_file(path);
   std::vector<Entry> entries;
   std::map<std::string, int> first_line;
-  int number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    Line line{text.substr(begin, end - begin), ++number};
-    begin = end + 1;
+  for (auto& line : lines_of(read_text_file(path))) {
+    const int number = line.number;
     if (strip(line.text).empty()) continue;
     if (line.text.front() == '>') {
       entries.push_back(read_header(path, line));

@@ -7,6 +7,7 @@
 #include "features/atom_site.hpp"
 #include "features/chain_builder.hpp"
 #include "features/components_cif.hpp"
+#include "features/methods.hpp"
 #include "features/struct_conn.hpp"
 #include "features/text.hpp"
 
@@ -89,6 +90,21 @@ void name_entities(std::vector<Chain>& chains) {
   }
 }
 
+std::string read_method(const CifTable& table, std::vector<std::string>& warnings) {
+  if (!table.exists()) return "";  // structures of other programs have none
+  std::vector<std::string> methods;
+  const int column = table.find("method");
+  for (int row = 0; row < table.rows(); ++row) {
+    if (!table.is_null(row, column)) methods.push_back(table.text(row, column));
+  }
+  if (methods.empty()) return "";
+  if (methods.size() > 1) warnings.push_back("several methods (" + join(methods) + "): the first is used");
+  if (!method_id(methods.front())) {
+    warnings.push_back("method '" + methods.front() + "' has no number of its own: it counts as another experiment");
+  }
+  return methods.front();
+}
+
 }  // namespace
 
 Structure read_structure(const std::string& path, const ComponentDictionary& components) {
@@ -97,6 +113,7 @@ Structure read_structure(const std::string& path, const ComponentDictionary& com
   Structure structure;
   structure.source = path;
   structure.name = block.name;
+  structure.method = read_method(CifTable(file, block, "_exptl."), structure.warnings);
   const CifTable table(file, block, "_atom_site.");
   const std::vector<SiteAtom> sites = read_atom_site(table, structure.warnings);
   const EntityTables entities = read_entities(file, block, structure.warnings);

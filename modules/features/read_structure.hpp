@@ -24,6 +24,8 @@ namespace cpize::features {
 /// * Links: covalent connections of `_struct_conn` (covale*) inside the asymmetric unit. Disulfide bridges, hydrogen
 /// bonds and
 ///   metal coordination are no links; links to waters are dropped, links to symmetry copies are dropped with a warning.
+/// * The method is the first of `_exptl.method`; several, or one without a number of its own (methods.hpp), are a
+///   warning.
 /// * Absent optional columns and tables get defaults, each with one warning: occupancy 1, B factor 0, author number =
 /// label
 ///   number, author chain = label chain, a null label chain = author chain or 'A', sequence = the residues present (at

@@ -2,6 +2,9 @@
 
 #include <map>
 
+#include "error/error.hpp"
+#include "features/text.hpp"
+
 namespace cpize::features {
 
 const Atom* Residue::find_atom(const std::string& atom) const {
@@ -30,6 +33,23 @@ const Residue* find_author_residue(const Structure& structure, const std::string
     }
   }
   return nullptr;
+}
+
+void close_chain(Structure& structure, const std::string& id) {
+  std::vector<std::string> names;
+  for (auto& chain : structure.chains) {
+    names.push_back(chain.id);
+    if (chain.id != id) continue;
+    if (!chain.is_polymer() || chain.residues.size() < 3) {
+      throw InputError(structure.source,
+                       "chain '" + id + "' cannot be cyclic: it is a " + std::string(name_of(chain.type)) + " of " +
+                           std::to_string(chain.residues.size()) + " residue(s); expected a polymer of at least 3");
+    }
+    chain.cyclic_period = static_cast<int>(chain.residues.size());
+    return;
+  }
+  throw InputError(structure.source,
+                   "there is no chain '" + id + "'; chains: " + join(names) + did_you_mean(id, names));
 }
 
 void number_entities(Structure& structure) {

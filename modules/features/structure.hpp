@@ -61,6 +61,7 @@ struct Link {
 struct Structure {
   std::string source;  ///< the file's path
   std::string name;    ///< block name, or the path's stem
+  std::string method;  ///< how it was determined, as _exptl.method says (the first of several); empty: not said
   std::vector<Chain> chains;
   std::vector<Link> links;
   ComponentDictionary components;  ///< the components that the file itself defines
@@ -73,6 +74,10 @@ struct Structure {
 /// A residue by the reference that people write: author chain, colon, author number with insertion code ("A:1A",
 /// "A:-3").
 const Residue* find_author_residue(const Structure& structure, const std::string& reference);
+
+/// Closes a chain to a ring: its cyclic_period becomes its number of residues. @throws InputError if there is no such
+/// chain (with the nearest id) or it is no polymer of at least three residues.
+void close_chain(Structure& structure, const std::string& id);
 
 /// Numbers entities (in order of first use) and symmetric copies; the readers call it last.
 void number_entities(Structure& structure);

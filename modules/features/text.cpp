@@ -31,7 +31,7 @@ char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned 
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, NulBytes nul_bytes) {
   std::error_code status;
   if (!std::filesystem::exists(path, status)) throw InputError(path, "no such file");
   if (std::filesystem::is_directory(path, status)) throw InputError(path, "is a directory, expected a file");
@@ -47,13 +47,23 @@ std::string read_text_file(const std::string& path) {
     throw InputError(path, "is UTF-16 text; save it as UTF-8");
   }
   if (content.starts_with("\x1F\x8B")) throw InputError(path, "is gzip-compressed; decompress it first");
-  if (const size_t nul = content.find('\0'); nul != std::string_view::npos) {
+  if (const size_t nul = content.find('\0'); nul != std::string_view::npos && nul_bytes == NulBytes::error) {
     const auto line = 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(nul), '\n');
     throw InputError(path + ":" + std::to_string(line), "holds a NUL byte; expected a text file");
   }
   std::string text = normalise_line_ends(content);
-  if (text.find_first_not_of(" \t\n") == std::string::npos) throw InputError(path, "is empty");
+  if (text.find_first_not_of(std::string_view(" \t\n\0", 4)) == std::string::npos) throw InputError(path, "is empty");
   return text;
+}
+
+std::vector<Line> lines_of(const std::string& text) {
+  std::vector<Line> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back({text.substr(begin, end - begin), static_cast<int>(lines.size()) + 1});
+    begin = end + 1;
+  }
+  return lines;
 }
 
 int edit_distance(std::string_view a, std::string_view b) {

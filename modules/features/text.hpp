@@ -6,9 +6,19 @@
 
 namespace cpize::features {
 
+enum class NulBytes { error, keep };
+
 /// The content of a text file: UTF-8 byte-order mark removed, CRLF and lone CR turned into LF (line numbers stay true).
-/// @throws InputError if the file is absent, is a directory, cannot be read, is empty, or holds NUL bytes.
-std::string read_text_file(const std::string& path);
+/// @throws InputError if the file is absent, is a directory, cannot be read, is empty, or holds NUL bytes (`keep`:
+/// the caller deals with them).
+std::string read_text_file(const std::string& path, NulBytes nul_bytes = NulBytes::error);
+
+/// One line of a text, with its number from 1.
+struct Line {
+  std::string text;
+  int number = 0;
+};
+std::vector<Line> lines_of(const std::string& text);
 
 /// Edit distance (insert, delete, replace, swap of neighbours), letters compared without case.
 int edit_distance(std::string_view a, std::string_view b);

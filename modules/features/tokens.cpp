@@ -38,8 +38,12 @@ class Tokeniser {
         }
       }
     }
-    for (const auto& link : structure_.links) add_bond(token_of(link.first, link), token_of(link.second, link));
-    result_.bonds.assign(bonds_.begin(), bonds_.end());
+    for (const auto& link : structure_.links)
+      add_bond(token_of(link.first, link), token_of(link.second, link), BondType::covalent);
+    for (const auto& [ends, type] : bonds_) {
+      result_.bonds.push_back(ends);
+      result_.bond_types.push_back(type);
+    }
     result_.warnings.assign(warnings_.begin(), warnings_.end());
     return std::move(result_);
   }
@@ -58,8 +62,8 @@ class Tokeniser {
            structure_.chains[static_cast<size_t>(chain)].id;
   }
 
-  void add_bond(int a, int b) {
-    if (a != b) bonds_.insert(std::minmax(a, b));
+  void add_bond(int a, int b, BondType type) {
+    if (a != b) bonds_.emplace(std::minmax(a, b), type);
   }
 
   void add_residue_token(int c, int r, int res_type) {
@@ -86,10 +90,23 @@ class Tokeniser {
         const int index = ours == nullptr ? -1 : ours->find_atom(atom.name);
         atom.leaving = atom.leaving || (index >= 0 && ours->atoms[static_cast<size_t>(index)].leaving);
       }
+      if (ours != nullptr) complete_bond_types(*ours, merged);
       return merged;
     }
     if (ours != nullptr) return *ours;
     return component_of_atoms(c, r, files);
+  }
+
+  // A file's bond table may leave the orders out.
+  static void complete_bond_types(const Component& ours, Component& merged) {
+    for (auto& bond : merged.bonds) {
+      if (bond.type != BondType::other) continue;
+      const int first = ours.find_atom(merged.atoms[static_cast<size_t>(bond.first)].name);
+      const int second = ours.find_atom(merged.atoms[static_cast<size_t>(bond.second)].name);
+      for (const auto& known : ours.bonds) {
+        if (std::minmax(known.first, known.second) == std::minmax(first, second)) bond.type = known.type;
+      }
+    }
   }
 
   // Without a full definition: the atoms present, with the bonds of the file's bond table if it has one.
@@ -103,7 +120,7 @@ class Tokeniser {
       for (const auto& bond : bonds->bonds) {
         const int first = component.find_atom(bonds->atoms[static_cast<size_t>(bond.first)].name);
         const int second = component.find_atom(bonds->atoms[static_cast<size_t>(bond.second)].name);
-        if (first >= 0 && second >= 0) component.bonds.push_back({first, second});
+        if (first >= 0 && second >= 0) component.bonds.push_back({first, second, bond.type});
       }
     } else if (!residue.resolved() || (!single && unknown_ == UnknownComponent::error)) {
       throw InputError(structure_.source,
@@ -136,7 +153,7 @@ class Tokeniser {
     }
     for (const auto& bond : component.bonds) {
       const int a = token_of_atom[static_cast<size_t>(bond.first)], b = token_of_atom[static_cast<size_t>(bond.second)];
-      if (a >= 0 && b >= 0) add_bond(a, b);
+      if (a >= 0 && b >= 0) add_bond(a, b, bond.type);
     }
   }
 
@@ -167,7 +184,7 @@ class Tokeniser {
   std::set<Place> linked_;
   std::map<Place, int> whole_;
   std::map<std::tuple<int, int, std::string>, int> atom_token_;
-  std::set<std::pair<int, int>> bonds_;
+  std::map<std::pair<int, int>, BondType> bonds_;
   std::set<std::string> warnings_;
   TokenisedStructure result_;
 };

@@ -23,6 +23,7 @@ struct Token {
 struct TokenisedStructure {
   std::vector<Token> tokens;               ///< chain by chain, residue by residue; atoms in their component's order
   std::vector<std::pair<int, int>> bonds;  ///< covalent bonds between tokens, first < second, sorted, each once
+  std::vector<BondType> bond_types;        ///< of `bonds`: as the component says, `covalent` for links
   std::vector<std::string> warnings;
 };
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "comm/run_ranks.hpp"
+#include "features/msa_features.hpp"
 #include "features/padding.hpp"
 #include "features/read_fasta.hpp"
 #include "features/read_structure.hpp"
@@ -25,10 +26,11 @@ at::Tensor expected_shard(const std::string& name, const at::Tensor& full, const
   const int64_t n = full.size(1), rows = mesh.extent(cpize::Axis::cp0), columns = mesh.extent(cpize::Axis::cp1);
   const int64_t i = c[cpize::Axis::cp0], j = c[cpize::Axis::cp1];
   const auto [r0, r1] = part(n, i, rows);
-  if (name == "token_bonds") {
+  if (feature_spec(name).layout == "Pair") {
     const auto [c0, c1] = part(n, j, columns);
     return batch.slice(1, r0, r1).slice(2, c0, c1);
   }
+  // tokens of a single, rows of an MSA: both are the first dimension
   const auto [low, high] = part(n, i * columns + j, rows * columns);
   return batch.slice(1, low, high);
 }
@@ -39,11 +41,30 @@ const std::vector<MeshShape>& meshes() {
   return all;
 }
 
+std::string lysozyme_alignment() {
+  const std::string query =
+      "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALLSSDITASVNCAKKIVSDGNGMNAWVAW"
+      "RNRCKGTDVQAWIRGCRL";
+  std::string text = ">query\n" + query + "\n";
+  for (size_t row = 0; row < 4; ++row) {
+    std::string hit = query;
+    hit.replace(20 * row, 10, "----------");
+    text += ">hit\n" + hit.insert(50 + row, "gg") + "\n";
+  }
+  return text;
+}
+
 Features batch_of(const std::vector<std::string>& files) {
   std::vector<Features> samples;
   for (const auto& file : files) {
     const Structure s = read_structure(file);
-    samples.push_back(token_features(s, tokenise(s), true));
+    const TokenisedStructure tokens = tokenise(s);
+    samples.push_back(token_features(s, tokens, true));
+    if (file.ends_with("1aki.cif")) {  // a made-up alignment of 5 rows
+      const TemporaryFile a3m("x.a3m", lysozyme_alignment());
+      add_msa_features(samples.back(), s, tokens,
+                       read_alignments(s, {.of_entity = {}, .of_chain = {{"A", a3m.path()}}}));
+    }
   }
   return collate(samples);
 }
@@ -138,6 +159,7 @@ TEST(Distribute, FeatureAsChecksNameAndLayout) {
     EXPECT_THROW(feature_as<SingleRow>(shards, "asym_id"), ContractError);
     EXPECT_THROW(feature_as<Single>(shards, "asym_ids"), ContractError);
     EXPECT_NO_THROW(feature_as<Pair>(shards, "token_bonds"));
+    EXPECT_THROW(feature_as<Msa>(shards, "msa"), ContractError);
   });
 }
 

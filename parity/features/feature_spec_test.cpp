@@ -27,13 +27,26 @@ TEST(FeatureSpec, HoldsTheSlicesFeaturesWithShapesAndTypes) {
       {"token_resolved_mask", {"[N]", "float32"}},
       {"token_bonds", {"[N, N, 1]", "float32"}},
       {"disto_center", {"[N, 3]", "float32"}},
-      {"token_disto_mask", {"[N]", "float32"}}};
+      {"token_disto_mask", {"[N]", "float32"}},
+      {"method_feature", {"[N]", "int64"}},
+      {"modified", {"[N]", "int64"}},
+      {"type_bonds", {"[N, N]", "int64"}},
+      {"contact_conditioning", {"[N, N, 5]", "int64"}},
+      {"contact_threshold", {"[N, N]", "float32"}},
+      {"msa", {"[S, N]", "int64"}},
+      {"msa_mask", {"[S, N]", "float32"}},
+      {"msa_paired", {"[S, N]", "float32"}},
+      {"has_deletion", {"[S, N]", "float32"}},
+      {"deletion_value", {"[S, N]", "float32"}}};
   EXPECT_EQ(kFeatureSpecs.size(), expected.size());
   for (const auto& [name, shape] : expected) {
     const FeatureSpec& spec = feature_spec(name);
     EXPECT_EQ(shape_text(spec), shape.first) << name;
     EXPECT_EQ(name_of(spec.type), shape.second) << name;
-    EXPECT_EQ(spec.layout, name == "token_bonds" ? "Pair" : "Single");
+    const bool pair = shape.first.starts_with("[N, N"), msa = shape.first.starts_with("[S");
+    EXPECT_EQ(spec.layout, pair ? "Pair" : msa ? "Msa" : "Single") << name;
+    EXPECT_EQ(spec.padding, name == "msa" ? 1 : 0) << name;  // gaps
+    EXPECT_EQ(spec.optional, msa || name.starts_with("disto_") || name == "token_disto_mask") << name;
   }
 }
 

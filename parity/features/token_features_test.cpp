@@ -22,7 +22,7 @@ std::vector<int64_t> integers(const at::Tensor& tensor) {
 TEST(TokenFeatures, Lysozyme) {
   const Features f = features_of(data_file("1aki.cif"));
   EXPECT_EQ(check_features(f), 129);
-  EXPECT_EQ(f.size(), kFeatureSpecs.size() - 2);
+  EXPECT_EQ(f.size(), kFeatureSpecs.size() - 2 - 5);  // no coordinates, no alignment
   EXPECT_EQ(integers(f.at("res_type").argmax(1).slice(0, 0, 5)),
             (std::vector<int64_t>{13, 21, 15, 9, 3}));  // K V F G R
   EXPECT_TRUE(at::equal(f.at("res_type").sum(1), at::ones({129}, at::kLong)));
@@ -32,7 +32,11 @@ TEST(TokenFeatures, Lysozyme) {
   EXPECT_EQ(f.at("token_pad_mask").sum().item<float>(), 129);
   EXPECT_EQ(f.at("token_resolved_mask").sum().item<float>(), 129);
   EXPECT_EQ(f.at("token_bonds").sum().item<float>(), 0);
-  for (const char* zero : {"asym_id", "entity_id", "sym_id", "mol_type", "cyclic_period", "deletion_mean"}) {
+  EXPECT_TRUE(at::equal(f.at("method_feature"), at::ones({129}, at::kLong)));
+  EXPECT_TRUE(f.at("contact_conditioning").select(2, 0).eq(1).all().item<bool>());
+  EXPECT_EQ(f.at("contact_conditioning").sum().item<int64_t>(), 129 * 129);
+  for (const char* zero : {"asym_id", "entity_id", "sym_id", "mol_type", "cyclic_period", "deletion_mean", "modified",
+                           "type_bonds", "contact_threshold"}) {
     EXPECT_TRUE(at::equal(f.at(zero), at::zeros_like(f.at(zero)))) << zero;
   }
 }
@@ -73,6 +77,60 @@ TEST(TokenFeatures, MixedComplex) {
   EXPECT_EQ(f.at("token_bonds").squeeze(-1).diagonal().sum().item<float>(), 0);
   EXPECT_EQ(integers(f.at("res_type").argmax(1).slice(0, 0, 4)), (std::vector<int64_t>{30, 30, 29, 28}));  // C C G A
   EXPECT_EQ(integers(f.at("residue_index").slice(0, 367, 378)), std::vector<int64_t>(11, 0));
+}
+
+TEST(TokenFeatures, BondTypes) {
+  // 5ugo: imidodiphosphoric acid, in its definition 2 double bonds and 6 single ones between heavy atoms
+  const Features f = features_of(data_file("5ugo.cif"));
+  const at::Tensor types = f.at("type_bonds");
+  EXPECT_TRUE(at::equal(types.ne(0), f.at("token_bonds").squeeze(-1).ne(0)));
+  EXPECT_TRUE(at::equal(types, types.t()));
+  EXPECT_EQ((types == 1 + 1).sum().item<int64_t>(), 2 * 6);
+  EXPECT_EQ((types == 1 + 2).sum().item<int64_t>(), 2 * 2);
+  // 5i55: selenomethionine bound to the next residue; acetate and MPD: one double bond each in MSE and ACT
+  const Structure s = read_structure(case_file("5i55.cif"));
+  const Features g = token_features(s, tokenise(s));
+  EXPECT_EQ((g.at("type_bonds") == 1 + 5).sum().item<int64_t>(), 2);
+  EXPECT_EQ((g.at("type_bonds") == 1 + 2).sum().item<int64_t>(), 2 * 2);
+  EXPECT_EQ((g.at("type_bonds") == 1 + 1).sum().item<int64_t>(), 2 * (6 + 7 + 2));
+  EXPECT_EQ(g.at("modified").sum().item<int64_t>(), 8);
+  EXPECT_TRUE(g.at("modified").slice(0, 0, 8).eq(1).all().item<bool>());
+  // phenyl: six aromatic bonds, whatever their orders
+  const TemporaryFile file("x.fasta", ">A|ccd\nATP\n");
+  const Structure atp = read_fasta(file.path());
+  const Features h = token_features(atp, tokenise(atp));
+  EXPECT_EQ((h.at("type_bonds") == 1 + 4).sum().item<int64_t>(), 2 * 10);  // adenine's two rings
+}
+
+TEST(TokenFeatures, Methods) {
+  const auto method_of = [](const Structure& s) {
+    return token_features(s, tokenise(s)).at("method_feature")[0].item<int64_t>();
+  };
+  EXPECT_EQ(method_of(read_structure(data_file("1l2y.cif"))), 3);
+  EXPECT_EQ(method_of(read_structure(case_file("k16_numbering.cif"))), 1);  // says nothing: X-ray
+  const std::string text = slurp(data_file("1aki.cif"));
+  for (const auto& [name, id] : {std::pair<std::string, int64_t>{"ELECTRON MICROSCOPY", 2},
+                                 {"neutron diffraction", 4},
+                                 {"SOLID-STATE NMR", 4},
+                                 {"AFDB", 5}}) {
+    const TemporaryFile file("x.cif", replaced(text, "'X-RAY DIFFRACTION'", "'" + name + "'"));
+    EXPECT_EQ(method_of(read_structure(file.path())), id) << name;
+  }
+  const TemporaryFile file("x.cif", replaced(text, "'X-RAY DIFFRACTION'", "'GUESSWORK'"));
+  const Structure guessed = read_structure(file.path());
+  EXPECT_EQ(method_of(guessed), 4);
+  EXPECT_TRUE(any_contains(guessed.warnings, "'GUESSWORK'"));
+}
+
+TEST(TokenFeatures, CyclicChains) {
+  const TemporaryFile file("x.fasta", ">A|protein\nGACKL\n>B|protein\nGA\n>L|ccd\nMG\n");
+  Structure s = read_fasta(file.path());
+  close_chain(s, "A");
+  const Features f = token_features(s, tokenise(s));
+  EXPECT_EQ(integers(f.at("cyclic_period")), (std::vector<int64_t>{5, 5, 5, 5, 5, 0, 0, 0}));
+  expect_parts(input_error([&] { close_chain(s, "B"); }), {"chain 'B'", "protein of 2 residue(s)"});
+  expect_parts(input_error([&] { close_chain(s, "L"); }), {"chain 'L'", "nonpolymer"});
+  expect_parts(input_error([&] { close_chain(s, "a"); }), {"no chain 'a'", "did you mean 'A'"});
 }
 
 TEST(TokenFeatures, Fasta) {

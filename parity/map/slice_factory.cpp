@@ -27,8 +27,10 @@ map::MappedModel build_mapped_slice(const map::AxisSizes& sizes) {
   auto slice = serial::PairSlice(options);
 
   map::MappedModel model;
-  for (const auto& spec : features::kFeatureSpecs)
+  for (const auto& spec : features::kFeatureSpecs) {
+    if (spec.layout == "Msa") continue;  // the slice has no MSA track
     model.features[std::string(spec.name)] = synthetic(spec, sizes.at("B"), sizes.at("N"));
+  }
   for (const auto& item : slice->named_parameters()) model.parameters.emplace_back(item.key(), item.value());
 
   // The composition of serial/pair_slice.cpp, step by step.
