@@ -8,12 +8,6 @@ cpize_port(tri_att_start  SUBSYSTEM trunk  KIND new  EFFORT 12  DEPENDS ${masked
            CITES "AlphaFold 3, Algorithm 14")
 cpize_port(tri_att_end  SUBSYSTEM trunk  KIND new  EFFORT 2  DEPENDS ${masked}
            RISK medium "columns: shares the core of tri_att_start"  CITES "AlphaFold 3, Algorithm 15")
-cpize_port(outer_product_mean  SUBSYSTEM trunk  KIND new  EFFORT 6  DEPENDS feature.msa feature.msa_mask ${masked}
-           RISK high "1,024 channels must never exist for a whole shard, counts of masks that vary by token"
-           CITES "AlphaFold 3, Algorithm 9")
-cpize_port(pair_weighted_averaging  SUBSYSTEM trunk  KIND new  EFFORT 5  DEPENDS feature.msa ${masked}
-           RISK medium "softmax over the sharded axis"  CITES "AlphaFold 3, Algorithm 10")
-
 # Compositions: their own concern is the seams.
 cpize_port(pairformer_noseq_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
            DEPENDS tri_mul_out tri_mul_in tri_att_start tri_att_end transition
