@@ -3,12 +3,6 @@
 set(masked feature.token_pad_mask)
 
 # Triangles and MSA.
-cpize_port(tri_att_start  SUBSYSTEM trunk  KIND new  EFFORT 12  DEPENDS ${masked}
-           RISK high "all-to-all to whole rows, panels with online softmax, the gradient of the bias by panels"
-           CITES "AlphaFold 3, Algorithm 14")
-cpize_port(tri_att_end  SUBSYSTEM trunk  KIND new  EFFORT 2  DEPENDS ${masked}
-           RISK medium "columns: shares the core of tri_att_start"  CITES "AlphaFold 3, Algorithm 15")
-# Compositions: their own concern is the seams.
 cpize_port(pairformer_noseq_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
            DEPENDS tri_mul_out tri_mul_in tri_att_start tri_att_end transition
            CITES "AlphaFold 3, Algorithm 17" "Boltz-2, pairformer PairformerNoSeqLayer")

@@ -37,7 +37,7 @@ at::Tensor bias_rows(const AttentionCall& call, const at::Tensor& x, const Atten
 
 at::Tensor key_bias(const at::Tensor& mask, at::ScalarType wide) {
   at::Tensor bias = (mask.to(wide) - 1).mul_(kMaskedKey);
-  return bias.numel() == 0 ? bias : bias.sub_(bias.amax(-1, /*keepdim=*/true));
+  return wide == at::kDouble || bias.numel() == 0 ? bias : bias.sub_(bias.amax(-1, /*keepdim=*/true));
 }
 
 at::Tensor head_weights(const AttentionWeights& w, std::int64_t head, std::int64_t width) {
@@ -64,12 +64,13 @@ at::Tensor attention_weights(const AttentionCall& call, const HeadPanel& panel, 
                              std::int64_t queries, const at::Tensor& bias, const at::Tensor& keys) {
   const double scale = 1 / std::sqrt(static_cast<double>(call.head_width));
   const at::Tensor q = panel.q.narrow(1, first, queries), t = bias.narrow(0, first, queries);
+  // The published order, on which the rounding of a row without a valid key depends: product, mask, bias.
   at::Tensor scores;
   if (q.scalar_type() == call.precision.wide)
-    scores = at::baddbmm(t.expand({q.size(0), queries, t.size(1)}), q, panel.k.mT(), 1, scale);
+    scores = at::baddbmm(keys.unsqueeze(1).expand({q.size(0), queries, keys.size(1)}), q, panel.k.mT(), 1, scale);
   else
-    scores = product(call.precision, q, panel.k.mT()).mul_(scale).add_(t);
-  return at::softmax(scores.add_(keys.unsqueeze(1)), -1);
+    scores = product(call.precision, q, panel.k.mT()).mul_(scale).add_(keys.unsqueeze(1));
+  return at::softmax(scores.add_(t), -1);
 }
 
 at::Tensor product(const Precision& precision, const at::Tensor& a, const at::Tensor& b) {

@@ -30,8 +30,9 @@ inline at::Tensor rows_of(const at::Tensor& x, std::int64_t b, std::int64_t begi
 /// This rank's rows of T, all heads: x in core form -> [B, H, rows here, N] in precision.operand. `w` is cast.
 at::Tensor bias_rows(const AttentionCall& call, const at::Tensor& x, const AttentionWeights& w);
 
-/// What is added to scores, [B, rows here, N] in precision.wide: 0 where the mask is 1, -1e9 where it is 0; the largest
-/// of each row is 0, so that a row without valid keys keeps its scores.
+/// What is added to scores, [B, rows here, N] in `wide`: 1e9 (mask - 1). In fp32 less the largest of the row, which
+/// changes nothing but that a row without a valid key keeps its scores, where fp32 would round them to multiples of 64;
+/// fp64 rounds them to 1.2e-7, as the published model does.
 at::Tensor key_bias(const at::Tensor& mask, at::ScalarType wide);
 
 /// One head's weights of q, k, v and the gate, one after the other: [4 d, C].

@@ -16,8 +16,8 @@
 //
 // Cost per rank, Q = cp0 * cp1, P = the ranks that share a row (cp1; ending node: cp0), b = B N N C / Q elements:
 //   forward sends    2 b (P-1)/P for z and y, H / C b for T, b (P-1)/(P C) for the mask
-//   backward sends   the same without the mask; the gradient of T is a sum of all ranks' shares and travels in
-//                    promote_types(operand, fp32)
+//   backward sends   2 b (P-1)/P for dy and dz, H / C b for T again, and as much for its gradient, a sum of all
+//                    ranks' shares, in promote_types(operand, fp32)
 //   saved            1 b (z by rows; nothing where P is 1) and the mask. Everything else is computed again.
 //   peak             3 b in inference, 4 b in forward, 5 b with backward (bf16: 6 b, since the gradient of the
 //                    normalised input is summed in fp32), y and the returned gradient among them, and besides
@@ -30,8 +30,10 @@
 // Masked pairs may hold any finite number (1e30). They are no keys; as long as the mask is an outer product of a token
 // mask, no valid value and no gradient depends on them, given that the output gradient is zero there. (T[h,i,j] comes
 // from pair (i, j) even where that pair is masked and key j is not.) In a row whose keys are all masked the shift is
-// the same for all keys and cancels: softmax of the scores, as serial does in fp64, where fp32 would round the scores
-// away. Backward is hand-written and has no backward of its own (NotImplemented).
+// the same for all keys and cancels: softmax of the scores, up to the rounding of 1e9, in which fp64 follows serial;
+// fp32 sums and the fused path do without the shift there, since fp32 would round the scores away.
+//
+// Backward is hand-written and has no backward of its own (NotImplemented).
 #pragma once
 #include "layout/sharded.hpp"
 #include "trunk/parameters.hpp"
