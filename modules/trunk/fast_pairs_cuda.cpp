@@ -20,7 +20,7 @@ cuda::PairPanel panel_of(const at::Tensor& z, std::int64_t classes) {
   return p;
 }
 
-void set_positions(cuda::PairPanel& p, const RelativePositionIndices& index, const at::Tensor& bonds) {
+void set_positions(cuda::PairPanel& p, at::TensorList index, const at::Tensor& bonds) {
   for (std::size_t k = 0; k < index.size(); ++k) p.index[k] = index[k].data_ptr<std::int64_t>();
   p.bonds = bonds.data_ptr<float>();
 }
@@ -37,7 +37,7 @@ bool fast_pairs(const at::Tensor& pairs, std::int64_t classes) {
 }
 
 void fast_assemble(const at::Tensor& rows, const at::Tensor& columns, const at::Tensor& table, const at::Tensor& bond,
-                   const RelativePositionIndices& index, const at::Tensor& bonds, const at::Tensor& z) {
+                   at::TensorList index, const at::Tensor& bonds, const at::Tensor& z) {
   const c10::cuda::CUDAGuard guard(z.device());
   const at::Tensor r = rows.contiguous(), c = columns.contiguous(), b = bonds.to(at::kFloat).contiguous();
   const at::Tensor t = table.contiguous(), w = bond.contiguous();
@@ -47,8 +47,8 @@ void fast_assemble(const at::Tensor& rows, const at::Tensor& columns, const at::
                             stream());
 }
 
-void fast_pair_sums(const at::Tensor& g, const RelativePositionIndices& index, const at::Tensor& bonds,
-                    const at::Tensor& table_total, const at::Tensor& bond_total) {
+void fast_pair_sums(const at::Tensor& g, at::TensorList index, const at::Tensor& bonds, const at::Tensor& table_total,
+                    const at::Tensor& bond_total) {
   const c10::cuda::CUDAGuard guard(g.device());
   const std::int64_t classes = table_total.size(0);
   const at::Tensor x = g.contiguous(), b = bonds.to(at::kFloat).contiguous();

@@ -10,12 +10,11 @@ namespace {
 }  // namespace
 
 bool fast_pairs(const at::Tensor&, std::int64_t) { return false; }
-void fast_assemble(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                   const RelativePositionIndices&, const at::Tensor&, const at::Tensor&) {
+void fast_assemble(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, at::TensorList,
+                   const at::Tensor&, const at::Tensor&) {
   refuse();
 }
-void fast_pair_sums(const at::Tensor&, const RelativePositionIndices&, const at::Tensor&, const at::Tensor&,
-                    const at::Tensor&) {
+void fast_pair_sums(const at::Tensor&, at::TensorList, const at::Tensor&, const at::Tensor&, const at::Tensor&) {
   refuse();
 }
 

@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "error/error.hpp"
 #include "layout/redistribute.hpp"
+#include "trunk/precision.hpp"
 
 namespace cpize::trunk {
 namespace {
@@ -57,5 +59,31 @@ RelativePositionIndices relative_position_indices(const at::Tensor& rows, const 
 
 RelativePositionEncoderImpl::RelativePositionEncoderImpl(const RelativePositionOptions& options)
     : options(options), linear_layer(register_module("linear_layer", Projection(options.columns(), options.token_z))) {}
+
+PairLookUp RelativePositionEncoderImpl::look_up(const RelativePositionIds& ids) const {
+  // A column of the weight a row, then a row of zeros for "another entity".
+  return {at::constant_pad_nd(linear_layer->weight.t(), {0, 0, 0, 1}),
+          [ids, options = options](const PairRows& p) {
+            const auto index = relative_position_indices(ids.rows[p.sample].narrow(0, p.begin, p.count),
+                                                         ids.columns[p.sample], options);
+            return std::vector<at::Tensor>(index.begin(), index.end());
+          },
+          /*indices=*/4};
+}
+
+Sharded<Pair> RelativePositionEncoderImpl::forward(const RelativePositionFeatures& features) {
+  const Shape tokens = features.asym_id.global();
+  for (const auto* id : {&features.asym_id, &features.residue_index, &features.entity_id, &features.token_index,
+                         &features.sym_id, &features.cyclic_period})
+    if (id->global() != tokens || tokens.size() != 2)
+      throw ContractError("relative position takes six features [B,N] of one B and N");
+  const auto ids = RelativePositionIds::gather(features);
+  PairTerms terms;
+  terms.look_ups.push_back(look_up(ids));
+  const at::Tensor& weight = linear_layer->weight;
+  return wrap<Pair>(assemble_pairs(terms, ids.rows.size(0), ids.rows.size(1), ids.columns.size(1),
+                                   weight.options().dtype(Precision::of(weight).operand)),
+                    {tokens[0], tokens[1], tokens[1], options.token_z}, features.asym_id.mesh());
+}
 
 }  // namespace cpize::trunk

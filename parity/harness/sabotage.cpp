@@ -117,7 +117,11 @@ std::string first_change(const BlockCase& block, const std::string& kind, const 
 }  // namespace
 
 std::string drop_gradient(const BlockCase& block, const SerialRun& serial, const PortRun& honest) {
-  if (honest.results.parameter_gradients.size() == 0) return drop_input_gradient(block, serial, honest);
+  const auto& zeros = block.zero_gradients();
+  if (std::ranges::all_of(honest.results.parameter_gradients, [&](const auto& named) {  // none, or all of them frozen
+        return std::ranges::find(zeros, named.first) != zeros.end();
+      }))
+    return drop_input_gradient(block, serial, honest);
   const auto hardest = hardest_contribution(block, serial, honest, compare(block, serial, honest.results));
   // Every process must spoil the same one, though tolerances may differ in their last bits between GPUs.
   const std::string choice =

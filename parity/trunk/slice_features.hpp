@@ -48,6 +48,14 @@ inline BlockCase with_bonds(BlockCase block) {
   return block;
 }
 
+/// Bytes of `channels` a token, to the ranks that need it: the other cp1 - 1 of its row, and the cp0 of a column. A
+/// rank that holds tokens of its own column saves itself one; on a true grid the others hold none of theirs.
+inline double token_bytes(const CostPoint& p, double channels) {
+  const int rows = p.mesh.extent(Axis::cp0), columns = p.mesh.extent(Axis::cp1);
+  const double tokens = static_cast<double>(p.sizes["N"]) / p.q();
+  return p.element_bytes * tokens * channels * (columns - 1 + (columns > 1 && rows > 1 ? rows : rows - 1));
+}
+
 inline trunk::RelativePositionFeatures position_of(const ShardedTensors& in) {
   const auto id = [&](const char* name) { return in.get<Single>(name); };
   return {id("asym_id"), id("residue_index"), id("entity_id"), id("token_index"), id("sym_id"), id("cyclic_period")};
