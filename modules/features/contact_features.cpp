@@ -97,8 +97,10 @@ class Conditioning {
   }
 
   void write(Features& features) const {
-    features.at("contact_conditioning").zero_().scatter_(2, classes_.unsqueeze(2), 1);
-    features.at("contact_threshold").copy_(thresholds_);
+    // new tensors: copies of the dictionary share the old ones
+    features["contact_conditioning"] =
+        at::zeros_like(features.at("contact_conditioning")).scatter_(2, classes_.unsqueeze(2), 1);
+    features["contact_threshold"] = thresholds_;
   }
 
  private:

@@ -90,6 +90,15 @@ TEST(Contacts, BothWaysBetweenTokensOrWholeResidues) {
   EXPECT_EQ(integer(whole.at("contact_conditioning").select(2, 4).sum()), 2 * 31);
 }
 
+TEST(Contacts, CopiesOfTheDictionaryStayAsTheyAre) {
+  const Features before = token_features(k14().structure, k14().tokens);
+  Features after = before;
+  add_contact_constraints(after, k14().structure, k14().tokens, pocket_at(3));
+  EXPECT_TRUE(before.at("contact_conditioning").select(2, 0).eq(1).all().item<bool>());
+  EXPECT_EQ(before.at("contact_threshold").sum().item<float>(), 0);
+  EXPECT_GT(after.at("contact_threshold").sum().item<float>(), 0);
+}
+
 TEST(Contacts, SeveralConstraintsStandTogether) {
   ContactConstraints both = pocket_at(3);
   both.pockets[0].contacts.push_back({"A", 5});
