@@ -30,8 +30,3 @@ cpize_port(recycling  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 4
            DEPENDS pair_initialisation relative_position token_bonds contact_conditioning input_conditioning template_module msa_module
                    pairformer_stack
            RISK medium "gradients only in the last pass"  CITES "AlphaFold 3, Algorithm 1")
-
-# Heads on the trunk.
-cpize_port(distogram  SUBSYSTEM trunk  KIND new  EFFORT 2  DEPENDS ${masked}
-           RISK low "z and its transpose: one exchange of blocks"  CITES "Boltz-2, trunkv2 DistogramModule")
-cpize_port(bfactor  SUBSYSTEM trunk  KIND reuse  EFFORT 0.5  DEPENDS ${masked}  CITES "Boltz-2, trunkv2 BFactorModule")
