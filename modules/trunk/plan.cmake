@@ -2,17 +2,7 @@
 # Nothing of it needs atoms: the trunk takes the input embedding as given.
 set(masked feature.token_pad_mask)
 
-# Triangles and MSA.
-cpize_port(pairformer_noseq_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
-           DEPENDS tri_mul_out tri_mul_in tri_att_start tri_att_end transition
-           CITES "AlphaFold 3, Algorithm 17" "Boltz-2, pairformer PairformerNoSeqLayer")
-cpize_port(pairformer_noseq_stack  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 1
-           DEPENDS pairformer_noseq_layer  CITES "Boltz-2, pairformer PairformerNoSeqModule")
-cpize_port(pairformer_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
-           DEPENDS pairformer_noseq_layer attention_pair_bias
-           RISK medium "the single track stays in fp32 under autocast"  CITES "AlphaFold 3, Algorithm 17")
-cpize_port(pairformer_stack  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 1
-           DEPENDS pairformer_layer  CITES "AlphaFold 3, Algorithm 17")
+# Compositions: their own concern is the seams.
 cpize_port(msa_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 3
            DEPENDS pair_weighted_averaging outer_product_mean transition pairformer_noseq_layer
            RISK medium "two tracks with different layouts"  CITES "AlphaFold 3, Algorithm 8")
@@ -24,8 +14,6 @@ cpize_port(template_module  SUBSYSTEM trunk  ROLE composition  KIND new  EFFORT 
                    feature.template_ca feature.template_cb feature.template_mask feature.template_mask_cb feature.template_mask_frame
            RISK medium "published context parallelism leaves it out: no example to follow"
            CITES "AlphaFold 3, Algorithm 16" "Boltz-2, trunkv2 TemplateModule")
-cpize_port(activation_checkpointing  SUBSYSTEM trunk  SCOPE training  KIND new  EFFORT 3  DEPENDS pairformer_stack msa_module
-           RISK medium "the recomputation communicates: all ranks recompute in one order, its peak counts")
 cpize_port(recycling  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 4
            DEPENDS pair_initialisation relative_position token_bonds contact_conditioning input_conditioning template_module msa_module
                    pairformer_stack
