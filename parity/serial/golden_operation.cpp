@@ -13,8 +13,8 @@ namespace {
 const GoldenOperations& operations() {
   static const GoldenOperations table = [] {
     GoldenOperations all;
-    for (const auto& area :
-         {pair_operations(), pairformer_operations(), msa_operations(), input_operations(), head_operations()})
+    for (const auto& area : {pair_operations(), pairformer_operations(), msa_operations(), input_operations(),
+                             head_operations(), template_operations()})
       all.insert(area.begin(), area.end());
     return all;
   }();

@@ -18,6 +18,8 @@ GoldenOperations pairformer_operations();
 GoldenOperations msa_operations();
 /// What makes the first representations: relative positions and the other conditioning.
 GoldenOperations input_operations();
+/// Templates.
+GoldenOperations template_operations();
 /// The heads that read the trunk.
 GoldenOperations head_operations();
 
