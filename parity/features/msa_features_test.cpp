@@ -11,6 +11,7 @@
 #include "features/padding.hpp"
 #include "features/read_fasta.hpp"
 #include "features/read_structure.hpp"
+#include "parity/end_to_end/haemoglobin_features.hpp"
 #include "test_files.hpp"
 
 namespace cpize::features {
@@ -250,6 +251,19 @@ TEST(MsaFeatures, PaddingAndCollationOfDifferentDepths) {
   EXPECT_EQ(msa_depth(pad_msa_to(deep, 9)), 9);
   EXPECT_THROW(pad_msa_to(deep, 6), ContractError);
   EXPECT_THROW(collate({deep, token_features(t, tokenise(t))}), ContractError);
+}
+
+TEST(MsaFeatures, TheBatchOfTheEndToEndProof) {
+  const Features f = parity::haemoglobin_features(64, 2, 3);
+  EXPECT_EQ(check_features(f, true), 144);
+  EXPECT_EQ(f.at("msa").sizes(), (std::vector<int64_t>{2, 67, 144}));
+  EXPECT_EQ(number(f.at("msa_mask")[0].sum()), 64 * 141);
+  EXPECT_EQ(number(f.at("msa_mask")[1].sum()), 63 * 141);
+  EXPECT_EQ(number(f.at("token_pad_mask").sum()), 2 * 141);
+  for (const auto& spec : kFeatureSpecs) {
+    const bool coordinates = spec.name == "disto_center" || spec.name == "token_disto_mask";
+    EXPECT_EQ(f.count(std::string(spec.name)), coordinates ? 0U : 1U) << spec.name;
+  }
 }
 
 }  // namespace
