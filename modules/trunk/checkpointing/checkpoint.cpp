@@ -102,8 +102,15 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
     context->set_materialize_grads(false);
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     const AutocastScope autocast(call->autocast);
-    const auto inputs = static_cast<std::ptrdiff_t>(call->inputs);
-    return call->f(variable_list(tensors.begin(), tensors.begin() + inputs));
+    const variable_list inputs(tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(call->inputs));
+    std::vector<std::int64_t> versions;
+    for (const auto& x : inputs) versions.push_back(x._version());
+    variable_list outputs = call->f(inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i]._version() != versions[i])
+        throw ContractError("checkpoint: the function wrote into its input " + std::to_string(i) +
+                            ", which backward needs as it was");
+    return outputs;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {

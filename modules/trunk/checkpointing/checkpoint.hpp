@@ -35,8 +35,10 @@ namespace cpize::trunk {
 using LocalFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 
 /// `f` is kept until backward and called again: what it captures must live until then (capture module holders and
-/// Sharded values by value). Every tensor with a gradient that it reads must be among `inputs` or be a leaf among
-/// `parameters`: backward throws ContractError where it meets another one, since its gradient would be lost.
+/// Sharded values by value). It must not write into its inputs, not even where grad mode is off, as it is in its first
+/// run (ContractError, if the tensor's version tells). Every tensor with a gradient that it reads must be among
+/// `inputs` or be a leaf among `parameters`: backward throws ContractError where it meets another one, since its
+/// gradient would be lost.
 std::vector<at::Tensor> checkpoint_local(LocalFunction f, const std::vector<at::Tensor>& inputs,
                                          const std::vector<at::Tensor>& parameters);
 
