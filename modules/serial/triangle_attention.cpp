@@ -60,7 +60,9 @@ at::Tensor TriangleAttentionImpl::forward(const at::Tensor& x, const at::Tensor&
   const bool ending = node == TriangleNode::ending;
   const at::Tensor normed = layer_norm(ending ? x.transpose(1, 2) : x);
   const auto wide = at::promote_types(normed.scalar_type(), at::kFloat);
-  const at::Tensor keys = (inf * ((ending ? mask.transpose(1, 2) : mask).to(wide) - 1)).unsqueeze(-2).unsqueeze(-2);
+  at::Tensor keys = inf * ((ending ? mask.transpose(1, 2) : mask).to(wide) - 1);
+  if (wide != at::kDouble) keys = keys - keys.amax(-1, /*keepdim=*/true);
+  keys = keys.unsqueeze(-2).unsqueeze(-2);
   const at::Tensor pair_bias = linear(normed).permute({0, 3, 1, 2}).unsqueeze(1);  // [B,1,heads,N,N]
 
   const int64_t rows = x.size(1), chunk = chunk_size > 0 ? chunk_size : std::max<int64_t>(rows, 1);

@@ -33,8 +33,11 @@ TORCH_MODULE(TriangleAttentionHeads);
 ///   s = q[r,i] . k[r,j] / sqrt(head_width) + linear(n[i,j])[h] + inf (mask[r,j] - 1)
 ///   result[r,i] = linear_o(sigmoid(linear_g(n[r,i])) * softmax_j(s) v[r,j])
 /// Ending node: the same on x and mask with their token dimensions exchanged, and the result exchanged back.
-/// Parameters, in order: layer_norm.{weight,bias}, linear.weight [heads, dim], mha.*. The softmax runs in
-/// promote_types(dtype, fp32).
+/// The softmax runs in promote_types(dtype, fp32). In a row whose keys are all masked inf cancels: softmax of the
+/// scores. fp64 rounds these to multiples of 1.2e-7 next to 1e9, as the published model does; fp32 would round to 64
+/// (the published model's weights there are nearly uniform), so in fp32 the largest of a row is taken off the mask's
+/// share first, which changes nothing else. No valid value depends on such a row. Parameters, in order:
+/// layer_norm.{weight,bias}, linear.weight [heads, dim], mha.*.
 class TriangleAttentionImpl : public torch::nn::Module {
  public:
   TriangleAttentionImpl(int64_t dim, int64_t head_width, int64_t heads, TriangleNode node, double inf = 1e9);
