@@ -63,6 +63,11 @@ BlockCase activation_checkpointing() {
       });
 }
 
+/// A leaf that got no gradient has a zero one: it will differ.
+at::Tensor gradient_of(const at::Tensor& leaf) {
+  return leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf.detach());
+}
+
 /// One step on this rank: the bits of everything that comes out, and what it held.
 RankReport step(const BlockCase& block, const SerialRun& serial, const Setting& setting, const MeshPtr& mesh,
                 bool checkpointed) {
@@ -86,8 +91,8 @@ RankReport step(const BlockCase& block, const SerialRun& serial, const Setting& 
     z.backward(seed);
     report.numbers["peak_bytes.step"] = static_cast<double>(held.peak());
     report.tensors["output z"] = z.detach();
-    report.tensors["input gradient z"] = in["z"].local().grad();
-    for (const auto& p : stack.named_parameters()) report.tensors["gradient " + p.key()] = p.value().grad();
+    report.tensors["input gradient z"] = gradient_of(in["z"].local());
+    for (const auto& p : stack.named_parameters()) report.tensors["gradient " + p.key()] = gradient_of(p.value());
   };
   RankReport report;
   if (setting.device_type != at::kCPU) once(report);  // libraries take their work spaces
