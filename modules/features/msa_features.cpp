@@ -37,7 +37,7 @@ at::Tensor profile_of(const at::Tensor& msa) {
   const auto rows = msa.size(0);
   const auto tokens = msa.size(1);
   const at::Tensor counts = at::zeros({tokens, kResidueTypes});
-  counts.scatter_add_(1, msa.t().contiguous(), at::ones({tokens, rows}));
+  counts.scatter_add_(1, msa.t(), at::ones({1, 1}).expand({tokens, rows}));
   return counts / static_cast<double>(rows);
 }
 
