@@ -24,12 +24,12 @@ CPIZE_HOST_DEVICE inline void uniform_of(std::uint64_t bits, float& value) {
 }
 
 /// The leading bit is the sign, the trailing 52 bits k the probability (k + 1/2) 2^-53 of being further out.
-CPIZE_HOST_DEVICE inline void normal_of(std::uint64_t bits, double& value) {
+CPIZE_HOST_DEVICE static inline void normal_of(std::uint64_t bits, double& value) {
   const std::uint64_t k = bits & ((std::uint64_t{1} << 52) - 1);
   const double x = upper_quantile(static_cast<double>(2 * k + 1) * 0x1p-54);
   value = bits >> 63 ? -x : x;
 }
-CPIZE_HOST_DEVICE inline void normal_of(std::uint64_t bits, float& value) {
+CPIZE_HOST_DEVICE static inline void normal_of(std::uint64_t bits, float& value) {
   double wide;
   normal_of(bits, wide);
   value = static_cast<float>(wide);

@@ -5,8 +5,9 @@
 // error below 1e-16, one for the middle, two for the tails, where the variable is sqrt(-log p). The logarithm is a
 // series of our own. Together within 1e-15 of the exact quantile, relative.
 //
-// On the host, translation units that include this are compiled with -ffp-contract=off; in device code the operations
-// are intrinsics that the compiler does not contract.
+// On the host, translation units that include this are compiled with -ffp-contract=off, and the functions are static,
+// so that no other unit's copy is linked in their place; in device code the operations are intrinsics that the compiler
+// does not contract.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -17,28 +18,28 @@
 namespace cpize::random {
 namespace ieee {
 
-CPIZE_HOST_DEVICE inline double add(double a, double b) {
+CPIZE_HOST_DEVICE static inline double add(double a, double b) {
 #ifdef __CUDA_ARCH__
   return __dadd_rn(a, b);
 #else
   return a + b;
 #endif
 }
-CPIZE_HOST_DEVICE inline double multiply(double a, double b) {
+CPIZE_HOST_DEVICE static inline double multiply(double a, double b) {
 #ifdef __CUDA_ARCH__
   return __dmul_rn(a, b);
 #else
   return a * b;
 #endif
 }
-CPIZE_HOST_DEVICE inline double divide(double a, double b) {
+CPIZE_HOST_DEVICE static inline double divide(double a, double b) {
 #ifdef __CUDA_ARCH__
   return __ddiv_rn(a, b);
 #else
   return a / b;
 #endif
 }
-CPIZE_HOST_DEVICE inline double square_root(double a) {
+CPIZE_HOST_DEVICE static inline double square_root(double a) {
 #ifdef __CUDA_ARCH__
   return __dsqrt_rn(a);
 #else
@@ -48,7 +49,7 @@ CPIZE_HOST_DEVICE inline double square_root(double a) {
 
 /// Horner's rule; coefficients from the constant upwards.
 template <int count>
-CPIZE_HOST_DEVICE inline double polynomial(const double (&coefficient)[count], double x) {
+CPIZE_HOST_DEVICE static inline double polynomial(const double (&coefficient)[count], double x) {
   double sum = coefficient[count - 1];
   for (int i = count - 2; i >= 0; --i) sum = add(multiply(sum, x), coefficient[i]);
   return sum;
@@ -56,7 +57,7 @@ CPIZE_HOST_DEVICE inline double polynomial(const double (&coefficient)[count], d
 
 /// Natural logarithm of a positive, normal, finite number. x = 2^e m with m in [sqrt(1/2), sqrt(2)), and
 /// log m = 2 (f + f^3/3 + f^5/5 + ...), f = (m - 1) / (m + 1), |f| < 0.1716: eleven terms leave 1e-18 of it.
-CPIZE_HOST_DEVICE inline double logarithm(double x) {
+CPIZE_HOST_DEVICE static inline double logarithm(double x) {
   constexpr double kSeries[] = {2.0,        2.0 / 3.0,  2.0 / 5.0,  2.0 / 7.0,  2.0 / 9.0, 2.0 / 11.0,
                                 2.0 / 13.0, 2.0 / 15.0, 2.0 / 17.0, 2.0 / 19.0, 2.0 / 21.0};
   // log 2 in two parts: the first has 32 leading bits, so that its product with an exponent is exact.
@@ -78,7 +79,7 @@ CPIZE_HOST_DEVICE inline double logarithm(double x) {
 }  // namespace ieee
 
 /// x > 0 with P(X > x) = p for a standard normal X; 0 < p < 1/2, a multiple of 2^-54 (so that 1/2 - p is exact).
-CPIZE_HOST_DEVICE inline double upper_quantile(double p) {
+CPIZE_HOST_DEVICE static inline double upper_quantile(double p) {
   constexpr double kMiddleAbove[] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
                                      1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
                                      3.3430575583588128105e4, 2.5090809287301226727e3};
