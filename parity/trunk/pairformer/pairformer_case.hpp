@@ -14,11 +14,12 @@ namespace cpize::parity {
 
 /// Widths: C pairs, D and H of the triangle attentions; token_s and heads of the single track.
 inline BlockCase with_pair_widths(BlockCase block) {
-  return block.size("D", 3)
+  return block.size("C", 16)
+      .size("D", 5)
       .size("H", 2)
       .precision_size({{"N", 23}, {"C", 16}, {"D", 8}, {"token_s", 24}})
       .fused_size({{"N", 97}, {"C", 128}, {"D", 32}, {"H", 4}, {"token_s", 384}, {"heads", 16}})
-      .cost_size({{"N", 96}, {"C", 64}, {"D", 16}, {"H", 4}, {"token_s", 32}, {"heads", 8}});
+      .cost_size({{"N", 108}, {"C", 48}, {"D", 12}, {"H", 4}, {"token_s", 32}, {"heads", 8}});
 }
 
 inline BlockCase pair_track(const std::string& name) {
