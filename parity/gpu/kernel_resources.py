@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the compiler gives each kernel: registers, stack, spills. Red where a kernel spills more than a few registers.
+"""What the compiler gives each kernel: registers, stack, spills. Red where a kernel spills more than a few registers,
+or where products of the tensor cores run one by one for want of them.
 
 Writes a table (--out) that is committed as evidence: docs/evidence/kernels.md. Needs nvcc, no GPU.
 """
@@ -32,6 +33,8 @@ def resources(nvcc, source, include):
          "-cubin", "-o", "/dev/null", str(source)], capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{source}: does not compile\n{run.stderr}")
+    if "instructions are serialized" in run.stderr:
+        sys.exit(f"{source}: the compiler lets one warpgroup product wait for the other\n{run.stderr}")
     kernels, name, frame = [], None, None
     for line in run.stderr.splitlines():
         if found := NAME.search(line):

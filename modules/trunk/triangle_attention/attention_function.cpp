@@ -18,12 +18,11 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& mask,
                             const at::Tensor& norm, const at::Tensor& norm_bias, const at::Tensor& linear,
                             const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& o,
-                            const at::Tensor& g, bool fused, const c10::intrusive_ptr<AttentionCall>& call) {
+                            const at::Tensor& g, const c10::intrusive_ptr<AttentionCall>& call) {
     const NoAutocast no_autocast(z);
     const AttentionWeights weights{norm, norm_bias, linear, q, k, v, o, g};
     at::Tensor mask_rows = call->to_rows(mask.to(call->precision.operand));
     at::Tensor rows = call->to_rows(z.stride(-1) == 1 ? z : z.contiguous());
-    if (fused) call->fused = make_fused_attention(*call, rows);
     if (call->save) {
       // An input that needs no exchange is saved as an input: autograd then sees whether somebody writes to it.
       context->save_for_backward({norm, norm_bias, linear, q, k, v, o, g, call->exchanges_rows() ? at::Tensor() : z});
@@ -31,7 +30,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
       if (call->exchanges_rows()) call->rows = rows;
       call->mask = mask_rows;
     }
-    at::Tensor y = call->empty_rows(z.size(-1), call->precision.operand, z.device());
+    at::Tensor y = call->overwrite ? rows : call->empty_rows(z.size(-1), call->precision.operand, z.device());
     if (call->fused)
       fused_attention_forward(*call, rows, mask_rows, weights, y);
     else
@@ -70,7 +69,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     if (consume) call->mask.reset();
     const at::Tensor dz = g.x.defined() ? call->to_pairs(std::move(g.x)) : at::Tensor();
     const auto& w = g.weights;
-    return {dz, {}, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, {}, {}};
+    return {dz, {}, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, {}};
   }
 };
 
@@ -82,7 +81,8 @@ AttentionWeights AttentionWeights::cast(const Precision& precision) const {
 }
 
 at::Tensor triangle_attention(const Sharded<Pair>& z, const at::Tensor& mask, TriangleNode node, std::int64_t heads,
-                              const TriangleAttentionOptions& options, const AttentionWeights& w) {
+                              const TriangleAttentionOptions& options, const AttentionWeights& w, bool residual,
+                              bool overwrite) {
   auto call = c10::make_intrusive<AttentionCall>();
   call->mesh = z.mesh();
   call->global = z.global();
@@ -93,8 +93,15 @@ at::Tensor triangle_attention(const Sharded<Pair>& z, const at::Tensor& mask, Tr
   call->panels = attention_panels(z.local().numel(), z.global()[1], options.score_elements, mask.is_cuda());
   for (const at::Tensor* t : {&z.local(), &w.norm, &w.norm_bias, &w.linear, &w.q, &w.k, &w.v, &w.o, &w.g})
     call->save |= at::GradMode::is_enabled() && t->requires_grad();
-  return AttentionFunction::apply(z.local(), mask, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g,
-                                  options.fused, call);
+  if (options.fused) call->fused = make_fused_attention(*call, z.local());
+  // A residual stream that dropout has made fp32 is read as bf16, and the sum stays outside.
+  const at::Tensor input = call->fused ? z.local().to(call->precision.operand) : z.local();
+  call->residual = residual && call->fused && input.scalar_type() == z.local().scalar_type();
+  // What an exchange brings is the call's own; what it does not bring is the caller's z.
+  call->overwrite = call->residual && !call->save && (call->exchanges_rows() || (overwrite && input.is_contiguous()));
+  const at::Tensor y =
+      AttentionFunction::apply(input, mask, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, call);
+  return residual && !call->residual ? z.local() + y : y;
 }
 
 }  // namespace cpize::trunk

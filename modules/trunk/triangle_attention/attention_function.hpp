@@ -51,7 +51,9 @@ struct AttentionCall : torch::CustomClassHolder {
   std::int64_t heads = 0, head_width = 0;
   Precision precision;
   AttentionPanels panels{};
-  bool save = false;  // somebody will call backward
+  bool save = false;       // somebody will call backward
+  bool residual = false;   // the result is z + y (fused path only)
+  bool overwrite = false;  // and takes the place of x in core form, since nobody will call backward
 
   at::Tensor rows;  // saved: x in core form where it had to be exchanged; where not, it is the input itself
   at::Tensor mask;  // saved: in core form
@@ -96,8 +98,10 @@ AttentionGradients attention_backward(const AttentionCall& call, const at::Tenso
                                       const AttentionWeights& weights, const at::Tensor& gradient,
                                       const WantedAttention& wanted, bool consume_gradient);
 
-/// The function itself: y's local shard [B,n0,n1,C].
+/// The function itself: y's local shard [B,n0,n1,C]; with `residual` z's plus y's, with `overwrite` in z's place where
+/// that is possible.
 at::Tensor triangle_attention(const Sharded<Pair>& z, const at::Tensor& mask, TriangleNode node, std::int64_t heads,
-                              const TriangleAttentionOptions& options, const AttentionWeights& weights);
+                              const TriangleAttentionOptions& options, const AttentionWeights& weights, bool residual,
+                              bool overwrite);
 
 }  // namespace cpize::trunk

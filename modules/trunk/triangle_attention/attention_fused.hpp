@@ -13,12 +13,13 @@
 
 namespace cpize::trunk {
 
-/// Null where the fused path does not take this call: the same on every rank.
+/// Null where the fused path does not take this call: the same on every rank. `x` has C channels last, in any layout.
 std::shared_ptr<FusedAttention> make_fused_attention(const AttentionCall& call, const at::Tensor& x);
 
 /// As attention_forward and attention_backward; call.fused is set and keeps what forward leaves for backward (where
 /// call.save). x and mask have any strides, channels next to each other: on one GPU the ending node gets z itself,
-/// transposed, and writes y as such. `consume`: what was saved may be overwritten and released on the way.
+/// transposed, and writes y as such. With call.residual, y is x + y and the gradient that of both; with call.overwrite
+/// y lies in x's place. `consume`: what was saved may be overwritten and released on the way.
 void fused_attention_forward(AttentionCall& call, const at::Tensor& x, const at::Tensor& mask,
                              const AttentionWeights& weights, const at::Tensor& y);
 AttentionGradients fused_attention_backward(AttentionCall& call, const at::Tensor& x, const at::Tensor& mask,

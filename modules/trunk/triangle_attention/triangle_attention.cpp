@@ -24,6 +24,15 @@ TriangleAttentionImpl::TriangleAttentionImpl(std::int64_t dim, std::int64_t head
 }
 
 Sharded<Pair> TriangleAttentionImpl::forward(const Sharded<Pair>& z, const Sharded<Pair>& mask) {
+  return apply(z, mask, false, false);
+}
+
+Sharded<Pair> TriangleAttentionImpl::residual(const Sharded<Pair>& z, const Sharded<Pair>& mask, bool overwrite) {
+  return apply(z, mask, true, overwrite);
+}
+
+Sharded<Pair> TriangleAttentionImpl::apply(const Sharded<Pair>& z, const Sharded<Pair>& mask, bool residual,
+                                           bool overwrite) {
   const Shape& shape = z.global();
   if (shape.size() != 4 || shape[1] != shape[2] || shape[3] != layer_norm->weight.size(0))
     throw ContractError("triangle attention takes z [B,N,N," + std::to_string(layer_norm->weight.size(0)) +
@@ -34,7 +43,8 @@ Sharded<Pair> TriangleAttentionImpl::forward(const Sharded<Pair>& z, const Shard
   return z.with(
       triangle_attention(z, mask.local(), node, heads, options,
                          {layer_norm->weight, layer_norm->bias, linear->weight, mha->linear_q->weight,
-                          mha->linear_k->weight, mha->linear_v->weight, mha->linear_o->weight, mha->linear_g->weight}));
+                          mha->linear_k->weight, mha->linear_v->weight, mha->linear_o->weight, mha->linear_g->weight},
+                         residual, overwrite));
 }
 
 }  // namespace cpize::trunk

@@ -1,7 +1,7 @@
-// Scores, softmax and values. A block takes 128 queries of four rows of a head, each warpgroup 64 of two rows, and walks
-// over the keys 64 at a time. No running maximum: scores are shifted by the largest of the query's biases, which all
-// rows share, so exp2 leaves the range of fp32 only if q . k is enormous. The sum tells afterwards; such queries are
-// done again by a kernel with a running maximum. Either way the result is the softmax.
+// Scores, softmax and values. A block takes 128 queries of four rows of a head, each warpgroup 64 of two rows, and
+// walks over the keys 64 at a time. No running maximum: scores are shifted by the largest of the query's biases, which
+// all rows share, so exp2 leaves the range of fp32 only if q . k is enormous. The sum tells afterwards; such queries
+// are done again by a kernel with a running maximum. Either way the result is the softmax.
 #include "trunk/cuda/launch.cuh"
 #include "trunk/triangle_attention/cuda/ring.cuh"
 #include "trunk/triangle_attention/cuda/scores.cuh"
@@ -37,9 +37,10 @@ __global__ void __launch_bounds__(512, 1) attention_forward_kernel(const Argumen
     copy_block(to + ring.part * kKeyBlock, image_block(p.keys, row, item.head, tiles, stage, kKeyBlock), kKeyBlock,
                barrier);
     if (ring.part == 3)
-      copy_block(to + kBiasAt,
-                 static_cast<const bf16*>(p.bias) + fragment_offset(p.padded, item.head, item.block * kBlocks * 4, stage * 4),
-                 kBlocks * kBiasTile, barrier);
+      copy_block(
+          to + kBiasAt,
+          static_cast<const bf16*>(p.bias) + fragment_offset(p.padded, item.head, item.block * kBlocks * 4, stage * 4),
+          kBlocks * kBiasTile, barrier);
   };
   ring.start(static_cast<int>(blockIdx.x) < items, AttentionItem::of(blockIdx.x, blocks, row_groups), fill);
 
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(512, 1) attention_forward_kernel(const Argumen
     const AttentionItem next = AttentionItem::of(min(w + static_cast<int>(gridDim.x), items - 1), blocks, row_groups);
     const int tile = item.block * kBlocks + block_of_group, first = tile * 64 + ring.part * 16 + g8;
     uint32_t q[kEach][2][4], weights[2][4] = {};
-    int row[kEach];
+    int row[kEach], word[kEach];
     float o[kEach][16], sum[kEach][2], shift[2], s[16];
     uint4 bias[2];  // of the 32 keys at hand
 #pragma unroll
@@ -60,6 +61,7 @@ __global__ void __launch_bounds__(512, 1) attention_forward_kernel(const Argumen
 #pragma unroll
     for (int g = 0; g < kEach; ++g) {
       row[g] = min(item.rows * kRows + row_of_group + g, p.rows - 1);
+      word[g] = row[g] * valid_words(p.padded);
       load_tile_fragment(q[g], image_block(p.queries, row[g], item.head, tiles, tile, kQueryBlock), ring.part * 16);
       sum[g][0] = sum[g][1] = 0.0f;
 #pragma unroll
@@ -89,16 +91,14 @@ __global__ void __launch_bounds__(512, 1) attention_forward_kernel(const Argumen
       const auto after = ring.following(last_stage);
       uint2 valid[kEach];
 #pragma unroll
-      for (int g = 0; g < kEach; ++g)
-        valid[g] = __ldg(reinterpret_cast<const uint2*>(p.valid + static_cast<int64_t>(row[g]) * valid_words(p.padded)) +
-                         stage);
+      for (int g = 0; g < kEach; ++g) valid[g] = __ldg(reinterpret_cast<const uint2*>(p.valid + word[g]) + stage);
 #pragma unroll
       for (int step = 0; step < 2 * kEach; ++step) {  // 32 keys of one row
         const int half = step / kEach, g = step % kEach, half1 = (step + 1) / kEach % 2, g1 = (step + 1) % kEach;
         const bool crosses = step == 2 * kEach - 1;
         if (crosses) ring.wait(after);
         const uint32_t at1 = crosses ? ring.stage(after) : at;
-        wait_products();
+        wait_products<0>();
         touch(s);
         touch(weights);
         if (step == 0) ring.release();
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(512, 1) attention_forward_kernel(const Argumen
       ring.last = ring.place.slot;
       if (!last_stage) ring.place = after;
     }
-    wait_products();
+    wait_products<0>();
     touch(s);
 #pragma unroll
     for (int g = 0; g < kEach; ++g) touch(o[g]);
@@ -237,8 +237,9 @@ __global__ void __launch_bounds__(128) attention_again_kernel(const Arguments a)
 void attention_forward(const AttentionPanel& panel, void* o, float* logs, int* flags, void* stream) {
   const Arguments a{panel, static_cast<bf16*>(o), logs, flags};
   if (panel.rows <= 0) return;
-  check(cudaMemsetAsync(flags, 0, flag_count(panel.rows, panel.padded) * sizeof(int), static_cast<cudaStream_t>(stream)),
-        "attention_forward");
+  check(
+      cudaMemsetAsync(flags, 0, flag_count(panel.rows, panel.padded) * sizeof(int), static_cast<cudaStream_t>(stream)),
+      "attention_forward");
   const int64_t items =
       int64_t{kHeads} * ((panel.positions + kBlocks * 64 - 1) / (kBlocks * 64)) * ((panel.rows + kRows - 1) / kRows);
   launch("attention_forward", attention_forward_kernel, items, 512, ForwardRing::kShared, stream, a);

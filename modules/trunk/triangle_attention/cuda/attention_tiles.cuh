@@ -7,15 +7,12 @@
 
 namespace cpize::trunk::cuda {
 
-/// Which tile of which row; a tile's first position lies in a row of `tiles` tiles.
+/// Which tile of which row, of rows of `tiles` tiles.
 struct RowTile {
   int64_t row;
   int tile;
 
-  __device__ __forceinline__ static RowTile of(int64_t index, int tiles) {
-    const int64_t row = index / tiles;
-    return {row, static_cast<int>(index - row * tiles)};
-  }
+  __device__ __forceinline__ static RowTile of(int index, int tiles) { return {index / tiles, index % tiles}; }
   /// First position of this thread; the second is eight further.
   __device__ __forceinline__ int position() const { return tile * kTile + warp_of_group() * 16 + lane() / 4; }
 };
@@ -30,8 +27,7 @@ __device__ __forceinline__ void load_positions(RowFragment& x, const PositionRow
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const bool there = first + 8 * h < count;
-    const uint4* from =
-        reinterpret_cast<const uint4*>(position_row(rows, at.row, there ? first + 8 * h : 0)) + t;
+    const uint4* from = reinterpret_cast<const uint4*>(position_row(rows, at.row, there ? first + 8 * h : 0)) + t;
 #pragma unroll
     for (int m = 0; m < 4; ++m) {
       const uint4 v = there ? __ldg(from + 4 * m) : uint4{0, 0, 0, 0};
@@ -49,12 +45,59 @@ __device__ __forceinline__ void prefetch_positions(const PositionRows& rows, con
     asm volatile("prefetch.global.L2 [%0];" ::"l"(position_row(rows, at.row, position) + (line % 2) * 64));
 }
 
+/// Both rows of this thread, n w + b in one rounding; `norm` holds w, then b, in shared memory in the order of columns.
+/// As `normalise`, but with a norm's parameters read where they are used.
+__device__ __forceinline__ void normalise_rows(RowFragment& x, const float* norm, float epsilon) {
+  const int t = lane() % 4;
+  const RowStatistics s[2] = {statistics_of(x, 0, epsilon), statistics_of(x, 1, epsilon)};
+#pragma unroll
+  for (int k = 0; k < 8; ++k)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int column = 16 * k + 8 * half + 2 * t;
+      const float2 w = read_here(norm + column), b = read_here(norm + kChannels + column);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        uint32_t& pair = x[k][h + 2 * half];
+        pair = pack(fmaf((low(pair) - s[h].mean) * s[h].rstd, w.x, b.x),
+                    fmaf((high(pair) - s[h].mean) * s[h].rstd, w.y, b.y));
+      }
+      if (half == 1 && k % 2 == 1) one_at_a_time();
+    }
+}
+
 /// 32 m .. + 31 of a position's channels: accumulators of that column group in order channel_of, two rows at a time.
 template <int kSteps>
 __device__ __forceinline__ uint4 channels_of(const uint32_t (&x)[kSteps][4], int m, int h) {
   return uint4{x[2 * m][h], x[2 * m][h + 2], x[2 * m + 1][h], x[2 * m + 1][h + 2]};
 }
-__device__ __forceinline__ uint32_t pair_of(const uint4& v, int b) { return b == 0 ? v.x : b == 1 ? v.y : b == 2 ? v.z : v.w; }
+__device__ __forceinline__ uint32_t pair_of(const uint4& v, int b) {
+  return b == 0 ? v.x : b == 1 ? v.y : b == 2 ? v.z : v.w;
+}
+
+/// Pairs a + b of bf16; `a` may be overwritten by this very kernel, so it is no read-only load.
+__device__ __forceinline__ uint4 plus_row(const uint4& sums, const bf16* row) {
+  const uint4 old = *reinterpret_cast<const uint4*>(row);
+  const auto plus = [](uint32_t x, uint32_t y) { return pack(low(x) + low(y), high(x) + high(y)); };
+  return uint4{plus(sums.x, old.x), plus(sums.y, old.y), plus(sums.z, old.z), plus(sums.w, old.w)};
+}
+
+/// 128 columns in order channel_of, times `scale`, to the blocks of an image, one a head; zeros past the row's end.
+__device__ __forceinline__ void store_heads(const float (&c)[64], char* image, int block_bytes, const RowTile& at,
+                                            int tiles, int count, float scale) {
+  const int first = at.position(), in_tile = first - at.tile * kTile;
+  char* block = image + (at.row * kHeads * tiles + at.tile) * block_bytes + tile_offset(in_tile, lane() % 4);
+#pragma unroll
+  for (int head = 0; head < kHeads; ++head, block += static_cast<int64_t>(tiles) * block_bytes)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float* x = c + 16 * head + 2 * h;
+      const float factor = first + 8 * h < count ? scale : 0.0f;
+      *reinterpret_cast<uint4*>(block + h * 8 * 64) =  // eight rows further chunks are permuted alike
+          uint4{pack(x[0] * factor, x[1] * factor), pack(x[4] * factor, x[5] * factor),
+                pack(x[8] * factor, x[9] * factor), pack(x[12] * factor, x[13] * factor)};
+    }
+}
 
 /// `rows` rows from `from_row` of an image of `from_rows` rows to rows from `to_row` of another; multiples of 8. Follow
 /// with finish_images() and __syncthreads().
@@ -70,7 +113,7 @@ __device__ __forceinline__ void finish_images() { asm volatile("fence.proxy.asyn
 
 /// Sections of the image that prepare_attention_weights makes: [q k v g linear], o, o transposed.
 __device__ __forceinline__ const char* section(const void* image, int which) {
-  return static_cast<const char*>(image) + (which == 0 ? 0 : kGradientColumns * 256 + (which - 1) * 128 * 256);
+  return static_cast<const char*>(image) + (which == 0 ? 0 : kInputRows * 256 + (which - 1) * 128 * 256);
 }
 
 }  // namespace cpize::trunk::cuda

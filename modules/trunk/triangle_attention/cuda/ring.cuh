@@ -25,10 +25,9 @@ __device__ __forceinline__ void wait_barrier(uint32_t barrier, uint32_t parity) 
 }
 /// A whole block, which must be a multiple of 16 bytes, to shared memory; its bytes count towards the barrier.
 __device__ __forceinline__ void copy_block(uint32_t to, const void* from, int bytes, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
-      "r"(bytes), "r"(barrier)
-      : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
 }
 
 /// Place in a ring: slot and the parity of its barriers.
@@ -115,7 +114,8 @@ struct Ring {
     const uint32_t parity = place.parity ^ (wraps ? 1 : 0);
     if (first_lane()) {
       wait_barrier(empty(slot), parity ^ 1);
-      fill(slot, same ? stage_of_item + kAhead : stage_of_item + kAhead - stages_an_item, same ? item : next);
+      fill(slot, same ? stage_of_item + kAhead : stage_of_item + kAhead - stages_an_item,
+           Item::either(same, item, next));
     }
     __syncwarp();
   }
