@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <bit>
+
 #include "trunk/parameters.hpp"
 
 namespace cpize::trunk {
@@ -15,17 +17,30 @@ at::Tensor as_gradient(const at::Tensor& total, const at::Tensor& weight) {
   return total.defined() ? total.to(weight.scalar_type()) : total;
 }
 
+std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs) {
+  constexpr std::int64_t kWanted = 32768, kShortest = 256;  // rows of all partial results together; of one part
+  const std::int64_t parts = std::clamp<std::int64_t>(kWanted / std::max<std::int64_t>(outputs, 1), 32, 128);
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows / kShortest, 1, parts))));
+}
+
+std::int64_t operand_panel(std::int64_t rows, std::int64_t parts) {
+  constexpr std::int64_t kUnit = 4096, kTile = 64;
+  const auto up = [](std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; };
+  return std::min(std::max(kUnit, up((rows + parts - 1) / parts, kUnit)), up(rows, kTile));
+}
+
 void add_weight_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& x) {
   if (!total.defined()) return;
   at::Tensor sum = total;
   if (x.is_cuda() && x.scalar_type() == at::kBFloat16 && gradient.scalar_type() == at::kBFloat16) {
-    // A GPU's products of narrow operands sum in fp32 and can return it; cut, since one long product fills few cores.
-    std::int64_t parts = 32;
-    while (parts > 1 && (x.size(0) % parts != 0 || x.size(0) / parts < 256)) parts /= 2;
-    const std::int64_t rows = x.size(0) / parts;
-    sum.add_(at::bmm(gradient.reshape({parts, rows, -1}).transpose(1, 2), x.reshape({parts, rows, -1}), at::kFloat)
-                 .sum(0)
-                 .to(sum.scalar_type()));
+    // A GPU's products of narrow operands sum in fp32 and can return it.
+    const std::int64_t parts = partial_sums(x.size(0), gradient.size(1)), length = x.size(0) / parts;
+    const auto cut = [&](const at::Tensor& t) { return t.narrow(0, 0, parts * length).reshape({parts, length, -1}); };
+    sum.add_(at::bmm(cut(gradient).transpose(1, 2), cut(x), at::kFloat).sum(0).to(sum.scalar_type()));
+    if (const std::int64_t rest = x.size(0) - parts * length; rest > 0)
+      sum.add_(at::mm(gradient.narrow(0, parts * length, rest).t(), x.narrow(0, parts * length, rest), at::kFloat)
+                   .to(sum.scalar_type()));
     return;
   }
   sum.addmm_(gradient.to(sum.scalar_type()).t(), x.to(sum.scalar_type()));

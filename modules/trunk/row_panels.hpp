@@ -26,7 +26,15 @@ at::Tensor gradient_total(const at::Tensor& weight, bool wanted);
 /// The total as the gradient that autograd takes, in the dtype of the weight.
 at::Tensor as_gradient(const at::Tensor& total, const at::Tensor& weight);
 
-/// total [out, in] += gradient [rows, out]^T x [rows, in], accumulated in the dtype of the total.
+/// Into how many partial sums a product over `rows` is cut on a GPU, where one long product would keep few
+/// multiprocessors busy: a power of two, fewer where there are many `outputs` (rows of the result) or few rows.
+std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs);
+/// Rows of a panel for which a kernel leaves operands of weight gradients in memory: rows / parts, in units that cut
+/// well into partial sums and into the kernels' tiles of 64 rows, which they write whole.
+std::int64_t operand_panel(std::int64_t rows, std::int64_t parts);
+
+/// total [out, in] += gradient [rows, out]^T x [rows, in], accumulated in the dtype of the total; in a fixed
+/// order, so that it repeats.
 void add_weight_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& x);
 /// total [rows, in] += gradient [rows, out] weight [out, in].
 void add_input_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& weight);

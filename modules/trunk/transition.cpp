@@ -7,6 +7,7 @@
 #include "trunk/fast_rows.hpp"
 #include "trunk/precision.hpp"
 #include "trunk/row_panels.hpp"
+#include "trunk/transition_fused.hpp"
 
 namespace cpize::trunk {
 namespace {
@@ -17,6 +18,9 @@ using torch::autograd::variable_list;
 struct TransitionCall : torch::CustomClassHolder {
   Precision precision;
   std::int64_t panel = 0;
+  bool fused = false;      // through the kernels of transition_fused.hpp
+  bool residual = false;   // the result is x + y (fused only)
+  bool overwrite = false;  // and takes the place of x, since nobody will call backward
 };
 
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
@@ -30,6 +34,11 @@ struct TransitionFunction : torch::autograd::Function<TransitionFunction> {
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     const Precision& p = call->precision;
     const at::Tensor rows = as_rows(x), w = norm.to(p.norm), b = norm_bias.to(p.norm);
+    if (call->fused) {
+      const at::Tensor y =
+          fused_transition_forward(rows, {norm, norm_bias, fc1, fc2, fc3}, call->residual, call->overwrite);
+      return at::_unsafe_view(y, x.sizes());
+    }
     const at::Tensor w1 = fc1.to(p.operand), w2 = fc2.to(p.operand), w3 = fc3.to(p.operand);
     at::Tensor y = at::empty({rows.size(0), w3.size(0)}, rows.options().dtype(p.operand));
     const bool fast = fast_rows(rows, p) && w1.size(0) % 2 == 0;
@@ -62,6 +71,13 @@ struct TransitionFunction : torch::autograd::Function<TransitionFunction> {
     const Precision& p = call->precision;
     const NoAutocast no_autocast(saved[0]);
     const at::Tensor rows = as_rows(saved[0]), dy = as_rows(gradients[0]);
+    if (call->fused) {
+      std::array<bool, 6> wanted;
+      for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = context->needs_input_grad(i);
+      const auto g = fused_transition_backward(rows, {saved[1], saved[2], saved[3], saved[4], saved[5]}, dy,
+                                               call->residual, wanted);
+      return results(saved, {g.weights.norm, g.weights.norm_bias, g.weights.fc1, g.weights.fc2, g.weights.fc3}, g.rows);
+    }
     const at::Tensor w = saved[1].to(p.norm), b = saved[2].to(p.norm);
     const at::Tensor w1 = saved[3].to(p.operand), w2 = saved[4].to(p.operand), w3 = saved[5].to(p.operand);
     std::vector<at::Tensor> totals;
@@ -139,14 +155,30 @@ TransitionImpl::TransitionImpl(std::int64_t dim, std::int64_t hidden, std::int64
       fc2(register_module("fc2", Projection(dim, hidden))),
       fc3(register_module("fc3", Projection(hidden, out_dim > 0 ? out_dim : dim))) {}
 
-at::Tensor TransitionImpl::forward_local(const at::Tensor& x) {
+at::Tensor TransitionImpl::forward_local(const at::Tensor& x) { return apply(x, false, false); }
+
+at::Tensor TransitionImpl::residual_local(const at::Tensor& x, bool overwrite) { return apply(x, true, overwrite); }
+
+at::Tensor TransitionImpl::apply(const at::Tensor& x, bool residual, bool overwrite) {
   if (x.size(-1) != norm->weight.size(0))
     throw ContractError("transition takes rows of " + std::to_string(norm->weight.size(0)) + " channels, got " +
                         std::to_string(x.size(-1)));
+  if (residual && fc3->weight.size(0) != x.size(-1))
+    throw ContractError("transition: a residual sum needs as many output channels as input channels");
   auto call = c10::make_intrusive<TransitionCall>();
   call->precision = Precision::of(x);
   call->panel = panel_rows(x.numel() / x.size(-1), 32, options.panel_rows, x.is_cuda());
-  return TransitionFunction::apply(x, norm->weight, norm->bias, fc1->weight, fc2->weight, fc3->weight, call);
+  const TransitionWeights weights{norm->weight, norm->bias, fc1->weight, fc2->weight, fc3->weight};
+  call->fused = options.fused && takes_fused_transition(as_rows(x), call->precision, weights);
+  // A residual stream that dropout has made fp32 is read as bf16, and the sum stays outside.
+  const at::Tensor input = call->fused ? x.to(call->precision.operand) : x;
+  call->residual = residual && call->fused && input.scalar_type() == x.scalar_type();
+  bool save = at::GradMode::is_enabled() && x.requires_grad();
+  for (const at::Tensor& p : parameters()) save |= at::GradMode::is_enabled() && p.requires_grad();
+  call->overwrite = call->residual && overwrite && !save && x.is_contiguous();
+  const at::Tensor y =
+      TransitionFunction::apply(input, weights.norm, weights.norm_bias, weights.fc1, weights.fc2, weights.fc3, call);
+  return residual && !call->residual ? x + y : y;
 }
 
 }  // namespace cpize::trunk

@@ -14,6 +14,7 @@
 namespace cpize::trunk {
 
 struct TransitionOptions {
+  bool fused = true;  // on Hopper GPUs the fused kernels where they apply (transition_fused.hpp); false: the plain path
   std::int64_t panel_rows = 0;  // rows processed at a time; 0: a 32nd of the shard
 };
 
@@ -30,14 +31,25 @@ class TransitionImpl : public torch::nn::Module {
     return x.with(forward_local(x.local()));
   }
 
-  /// The same on a plain tensor: rows are the last dimension.
+  /// x + forward(x), for out_dim = dim: one pass over memory where the fused kernels apply. `overwrite`: x is the
+  /// caller's own and may hold the result, which is done only where no gradients are recorded.
+  template <class L>
+  Sharded<L> residual(const Sharded<L>& x, bool overwrite = false) {
+    return x.with(residual_local(x.local(), overwrite));
+  }
+
+  /// The same on plain tensors: rows are the last dimension.
   at::Tensor forward_local(const at::Tensor& x);
+  at::Tensor residual_local(const at::Tensor& x, bool overwrite = false);
 
   TransitionOptions options;
   Norm norm;
   Projection fc1;
   Projection fc2;
   Projection fc3;
+
+ private:
+  at::Tensor apply(const at::Tensor& x, bool residual, bool overwrite);
 };
 
 /// The module holder. TORCH_MODULE's cannot call a `forward` that is a template.

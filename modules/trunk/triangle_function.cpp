@@ -86,7 +86,8 @@ at::Tensor TriangleCall::to_pairs(at::Tensor channels, const Shape& trailing) co
 }
 
 at::Tensor triangle_multiplication(const Sharded<Pair>& z, const at::Tensor& mask, TriangleDirection direction,
-                                   const TriangleMultiplicationOptions& options, const TriangleWeights& w) {
+                                   const TriangleMultiplicationOptions& options, const TriangleWeights& w,
+                                   bool residual, bool overwrite) {
   auto call = c10::make_intrusive<TriangleCall>();
   call->mesh = z.mesh();
   call->global = z.global();
@@ -98,8 +99,13 @@ at::Tensor triangle_multiplication(const Sharded<Pair>& z, const at::Tensor& mas
   for (const at::Tensor* t :
        {&z.local(), &w.norm_in, &w.norm_in_bias, &w.p_in, &w.g_in, &w.norm_out, &w.norm_out_bias, &w.p_out, &w.g_out})
     call->save |= at::GradMode::is_enabled() && t->requires_grad();
-  return TriangleFunction::apply(z.local(), mask, w.norm_in, w.norm_in_bias, w.p_in, w.g_in, w.norm_out,
-                                 w.norm_out_bias, w.p_out, w.g_out, call);
+  // A residual stream that dropout has made fp32 is read as bf16, and the sum stays outside.
+  const at::Tensor input = call->fused ? z.local().to(call->precision.operand) : z.local();
+  call->residual = residual && call->fused && input.scalar_type() == z.local().scalar_type();
+  call->overwrite = call->residual && overwrite && !call->save && z.local().is_contiguous();
+  const at::Tensor y = TriangleFunction::apply(input, mask, w.norm_in, w.norm_in_bias, w.p_in, w.g_in, w.norm_out,
+                                               w.norm_out_bias, w.p_out, w.g_out, call);
+  return residual && !call->residual ? z.local() + y : y;
 }
 
 }  // namespace cpize::trunk

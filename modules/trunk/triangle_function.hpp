@@ -29,7 +29,9 @@ struct TriangleCall : torch::CustomClassHolder {
   Precision precision;
   std::vector<ChannelChunk> chunks;
   std::int64_t panel = 0;
-  bool save = false;  // somebody will call backward
+  bool save = false;       // somebody will call backward
+  bool residual = false;   // the result is z + y (fused path only)
+  bool overwrite = false;  // and takes the place of z, since nobody will call backward
 
   std::vector<at::Tensor> edges;  // saved, per chunk: a and b, [B, its channels here, 2, N, N]
   at::Tensor sums;                // saved: o, [pairs here, C]
@@ -61,8 +63,10 @@ TriangleGradients triangle_backward(TriangleCall& call, const at::Tensor& rows, 
                                     const TriangleWeights& weights, const at::Tensor& gradient,
                                     const std::array<bool, 9>& wanted, bool consume);
 
-/// The function itself: y's local shard [B,n0,n1,C].
+/// The function itself: y's local shard [B,n0,n1,C]; with `residual` z's plus y's, with `overwrite` in z's place where
+/// that is possible.
 at::Tensor triangle_multiplication(const Sharded<Pair>& z, const at::Tensor& mask, TriangleDirection direction,
-                                   const TriangleMultiplicationOptions& options, const TriangleWeights& weights);
+                                   const TriangleMultiplicationOptions& options, const TriangleWeights& weights,
+                                   bool residual, bool overwrite);
 
 }  // namespace cpize::trunk

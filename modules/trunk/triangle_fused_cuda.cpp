@@ -88,11 +88,7 @@ std::vector<ChannelBlocks> on_whole_planes(const ChannelExchange& exchange, std:
 /// Room for the operands of weight sums of one panel.
 struct Panels {
   std::int64_t rows;
-  explicit Panels(std::int64_t positions) {
-    // an eighth of the positions, in units that split well into partial sums
-    rows = std::max<std::int64_t>(4096, (positions / 8 + 4095) / 4096 * 4096);
-    rows = std::min(rows, (positions + 63) / 64 * 64);
-  }
+  explicit Panels(std::int64_t positions) : rows(operand_panel(positions, 8)) {}
   at::Tensor make(std::int64_t columns, const at::TensorOptions& options) const {
     return at::empty({rows, columns}, options);
   }
@@ -108,9 +104,8 @@ struct Panels {
 
 std::shared_ptr<FusedTriangle> make_fused_triangle(const TriangleCall& call, const at::Tensor& rows,
                                                    std::int64_t channel_chunks) {
-  if (!rows.is_cuda() || rows.scalar_type() != at::kBFloat16 || call.precision.operand != at::kBFloat16 ||
-      rows.size(1) != kChannels || !ChannelExchange::possible(call.mesh->shape()) ||
-      at::cuda::getDeviceProperties(rows.get_device())->major != 9)
+  if (!rows.is_cuda() || call.precision.operand != at::kBFloat16 || rows.size(1) != kChannels ||
+      !ChannelExchange::possible(call.mesh->shape()) || at::cuda::getDeviceProperties(rows.get_device())->major != 9)
     return {};
   return std::make_shared<FusedTriangle>(ChannelExchange(call.mesh, call.global, channel_chunks));
 }
@@ -136,10 +131,10 @@ at::Tensor fused_triangle_forward(TriangleCall& call, const at::Tensor& z, const
         if (call.save) state.edges[k] = std::move(whole);
         return product;
       });
-  at::Tensor y = at::empty_like(rows);
+  at::Tensor y = call.overwrite ? rows : at::empty_like(rows);
   for (std::int64_t b = 0; b < exchange.batch(); ++b)
     triangle_output(exchange.memory(sums, b), entry(rows, b, positions), w.output_image.data_ptr(), w.norm_in,
-                    w.norm_out, entry(y, b, positions), positions, stream());
+                    w.norm_out, call.residual, entry(y, b, positions), positions, stream());
   if (call.save) state.sums = std::move(sums);
   return y;
 }
@@ -173,8 +168,8 @@ TriangleGradients fused_triangle_backward(TriangleCall& call, const at::Tensor& 
                                  w.output_image.data_ptr(), w.norm_in, w.norm_out, entry(dz, b, positions),
                                  {dt.data_ptr(), dv.data_ptr(), normed_out.data_ptr(), normed_in.data_ptr()}, at,
                                  stream());
-        add_weight_sum(sum_p, dt.narrow(0, 0, whole), normed_out.narrow(0, 0, whole));
-        add_weight_sum(sum_g, dv.narrow(0, 0, whole), normed_in.narrow(0, 0, whole));
+        add_weight_gradient(sum_p, dt.narrow(0, 0, whole), normed_out.narrow(0, 0, whole));
+        add_weight_gradient(sum_g, dv.narrow(0, 0, whole), normed_in.narrow(0, 0, whole));
       });
   }
 
@@ -191,9 +186,10 @@ TriangleGradients fused_triangle_backward(TriangleCall& call, const at::Tensor& 
     for (std::int64_t b = 0; b < batch; ++b)
       panels.for_each(positions, [&](const TrianglePositions& at, std::int64_t whole) {
         triangle_edges_backward(exchange.memory(dedges, b), entry(rows, b, positions), entry(valid, b, positions),
-                                entry(dz, b, positions), w.edges_image.data_ptr(), w.norm_in, entry(dz, b, positions),
-                                duv.data_ptr(), normed_in.data_ptr(), at, stream());
-        add_weight_sum(sum_e, duv.narrow(0, 0, whole), normed_in.narrow(0, 0, whole));
+                                entry(dz, b, positions), call.residual ? entry(dy, b, positions) : nullptr,
+                                w.edges_image.data_ptr(), w.norm_in, entry(dz, b, positions), duv.data_ptr(),
+                                normed_in.data_ptr(), at, stream());
+        add_weight_gradient(sum_e, duv.narrow(0, 0, whole), normed_in.narrow(0, 0, whole));
       });
   }
 

@@ -17,6 +17,15 @@ TriangleMultiplicationImpl::TriangleMultiplicationImpl(std::int64_t dim, Triangl
       g_out(register_module("g_out", Projection(dim, dim))) {}
 
 Sharded<Pair> TriangleMultiplicationImpl::forward(const Sharded<Pair>& z, const Sharded<Pair>& mask) {
+  return apply(z, mask, false, false);
+}
+
+Sharded<Pair> TriangleMultiplicationImpl::residual(const Sharded<Pair>& z, const Sharded<Pair>& mask, bool overwrite) {
+  return apply(z, mask, true, overwrite);
+}
+
+Sharded<Pair> TriangleMultiplicationImpl::apply(const Sharded<Pair>& z, const Sharded<Pair>& mask, bool residual,
+                                                bool overwrite) {
   const Shape& shape = z.global();
   if (shape.size() != 4 || shape[1] != shape[2] || shape[3] != norm_in->weight.size(0))
     throw ContractError("triangle multiplication takes z [B,N,N," + std::to_string(norm_in->weight.size(0)) +
@@ -26,7 +35,8 @@ Sharded<Pair> TriangleMultiplicationImpl::forward(const Sharded<Pair>& z, const 
     throw ContractError("triangle multiplication: the mask must be [B,N,N] with B and N of z, without channels");
   return z.with(triangle_multiplication(z, mask.local(), direction, options,
                                         {norm_in->weight, norm_in->bias, p_in->weight, g_in->weight, norm_out->weight,
-                                         norm_out->bias, p_out->weight, g_out->weight}));
+                                         norm_out->bias, p_out->weight, g_out->weight},
+                                        residual, overwrite));
 }
 
 }  // namespace cpize::trunk

@@ -50,6 +50,10 @@ class TriangleMultiplicationImpl : public torch::nn::Module {
   /// Every rank of the mesh calls it. ContractError where mask and z do not belong together.
   Sharded<Pair> forward(const Sharded<Pair>& z, const Sharded<Pair>& mask);
 
+  /// z + forward(z, mask): one pass over memory where the fused kernels apply. `overwrite`: z is the caller's own and
+  /// may hold the result, which is done only where no gradients are recorded.
+  Sharded<Pair> residual(const Sharded<Pair>& z, const Sharded<Pair>& mask, bool overwrite = false);
+
   const TriangleDirection direction;
   TriangleMultiplicationOptions options;
   Norm norm_in;
@@ -58,6 +62,9 @@ class TriangleMultiplicationImpl : public torch::nn::Module {
   Norm norm_out;
   Projection p_out;
   Projection g_out;
+
+ private:
+  Sharded<Pair> apply(const Sharded<Pair>& z, const Sharded<Pair>& mask, bool residual, bool overwrite);
 };
 TORCH_MODULE(TriangleMultiplication);
 

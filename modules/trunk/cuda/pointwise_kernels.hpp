@@ -1,7 +1,7 @@
 // Pointwise kernels: what blocks do between matrix products, one pass over memory each. Launchers, no torch.
 //
-// T is bf16 or fp32 (`narrow`: bf16); sums and functions in fp32. Rows of 128 channels for the norms, any even width
-// for the gates. Pointers are device memory, rows aligned to 16 bytes; work runs on `stream` (a cudaStream_t).
+// Operands are bf16 unless said otherwise; sums and functions in fp32. Rows of 128 channels for the norms, any even
+// width for the gates. Pointers are device memory, rows aligned to 16 bytes; work runs on `stream` (a cudaStream_t).
 #pragma once
 #include <cstdint>
 

@@ -104,10 +104,85 @@ __device__ __forceinline__ void normalise(RowFragment& x, int h, const RowStatis
     }
 }
 
+/// The same for both halves, with the statistics of each: parameters are read once and no more registers taken.
+__device__ __forceinline__ void normalise(RowFragment& x, float epsilon, const float* weight, const float* bias) {
+  const int t = threadIdx.x % 4;
+  const RowStatistics statistics[2] = {statistics_of(x, 0, epsilon), statistics_of(x, 1, epsilon)};
+  one_at_a_time();
+#pragma unroll
+  for (int k = 0; k < 8; ++k)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 w = read_here(weight + 16 * k + 8 * half + 2 * t), b = read_here(bias + 16 * k + 8 * half + 2 * t);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const RowStatistics& s = statistics[h];
+        uint32_t& pair = x[k][h + 2 * half];
+        pair = pack((low(pair) - s.mean) * s.rstd * w.x + b.x, (high(pair) - s.mean) * s.rstd * w.y + b.y);
+      }
+      if (half == 1 && k % 2 == 1) one_at_a_time();
+    }
+}
+
+/// The adjoint of standardising, half h: d, the gradient at the standardised row n, becomes that of the row itself,
+/// rstd (d - mean(d) - n mean(d n)). d are sums of a product of 128 columns.
+__device__ __forceinline__ void standardised_adjoint(float (&d)[64], const RowFragment& n, int h, float rstd) {
+  float sum = 0, product = 0;
+#pragma unroll
+  for (int b = 0; b < 16; ++b) {
+    const uint32_t pair = n[b / 2][h + 2 * (b % 2)];
+    const float d0 = d[4 * b + 2 * h], d1 = d[4 * b + 2 * h + 1];
+    sum += d0 + d1;
+    product += d0 * low(pair) + d1 * high(pair);
+  }
+  sum = sum_of_quad(sum) * (1.0f / 128);
+  product = sum_of_quad(product) * (1.0f / 128);
+#pragma unroll
+  for (int b = 0; b < 16; ++b) {
+    const uint32_t pair = n[b / 2][h + 2 * (b % 2)];
+    float &d0 = d[4 * b + 2 * h], &d1 = d[4 * b + 2 * h + 1];
+    d0 = rstd * (d0 - sum - low(pair) * product);
+    d1 = rstd * (d1 - sum - high(pair) * product);
+  }
+}
+
+/// The norm's adjoint, half h, where d is the gradient at n w + b; w lies in the order of the fragment's columns.
+__device__ __forceinline__ void norm_adjoint(float (&d)[64], const RowFragment& n, int h, float rstd,
+                                             const float* weight) {
+  const int t = threadIdx.x % 4;
+#pragma unroll
+  for (int b = 0; b < 16; ++b) {
+    const float2 w = read_here(weight + 8 * b + 2 * t);
+    d[4 * b + 2 * h] *= w.x;
+    d[4 * b + 2 * h + 1] *= w.y;
+  }
+  standardised_adjoint(d, n, h, rstd);
+}
+
+/// Sums of a product as the operand of the next: the same thread holds the same elements of both, half h.
+template <int kSteps>
+__device__ __forceinline__ void pack_sums(uint32_t (&x)[kSteps][4], const float (&c)[8 * kSteps], int h) {
+#pragma unroll
+  for (int b = 0; b < 2 * kSteps; ++b) x[b / 2][h + 2 * (b % 2)] = pack(c[4 * b + 2 * h], c[4 * b + 2 * h + 1]);
+}
+/// c += x.
+template <int kSteps>
+__device__ __forceinline__ void add_fragment(float (&c)[8 * kSteps], const uint32_t (&x)[kSteps][4]) {
+#pragma unroll
+  for (int b = 0; b < 2 * kSteps; ++b)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const uint32_t pair = x[b / 2][h + 2 * (b % 2)];
+      c[4 * b + 2 * h] += low(pair);
+      c[4 * b + 2 * h + 1] += high(pair);
+    }
+}
+
 __device__ __forceinline__ float sigmoid(float x) {
   float y;
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(0.5f * x));
   return fmaf(0.5f, y, 0.5f);
 }
+__device__ __forceinline__ float silu(float x) { return x * sigmoid(x); }
 
 }  // namespace cpize::trunk::cuda

@@ -34,16 +34,17 @@ __device__ __forceinline__ int64_t first_row(int64_t tile) { return tile * kTile
 
 // ---- rows
 
-/// kOwn: rows that this very thread has written in this kernel (not through the read-only cache).
-template <bool kOwn = false>
-__device__ __forceinline__ void load_rows(RowFragment& x, const bf16* rows, int64_t first, int64_t count) {
+/// kSteps k-steps of rows of kChannels. kOwn: rows that this very thread has written in this kernel (not through the
+/// read-only cache).
+template <bool kOwn = false, int kSteps>
+__device__ __forceinline__ void load_rows(uint32_t (&x)[kSteps][4], const bf16* rows, int64_t first, int64_t count) {
   const int t = lane() % 4;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int64_t row = first + 8 * h;
     const uint4* from = reinterpret_cast<const uint4*>(rows + row * kChannels) + t;
 #pragma unroll
-    for (int m = 0; m < 4; ++m) {
+    for (int m = 0; m < kSteps / 2; ++m) {
       const uint4 v = row >= count ? uint4{0, 0, 0, 0} : kOwn ? from[4 * m] : __ldg(from + 4 * m);
       x[2 * m][h] = v.x;
       x[2 * m][h + 2] = v.y;
@@ -61,6 +62,11 @@ __device__ __forceinline__ void prefetch_rows(const bf16* rows, int64_t tile, in
         "prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char*>(rows + tile * kTile * kChannels) + line * 128));
 }
 
+/// One access of 16 bytes: left to itself the compiler makes four of 4 where the registers are in use elsewhere.
+__device__ __forceinline__ void store_16(bf16* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+
 /// kSteps k-steps of a fragment to rows of `stride` elements; column L goes to element channel_of(L).
 template <int kSteps>
 __device__ __forceinline__ void store_rows(const uint32_t (&x)[kSteps][4], bf16* rows, int64_t stride, int64_t first,
@@ -72,8 +78,8 @@ __device__ __forceinline__ void store_rows(const uint32_t (&x)[kSteps][4], bf16*
     if (row >= count) continue;
 #pragma unroll
     for (int m = 0; m < kSteps / 2; ++m)
-      *reinterpret_cast<uint4*>(rows + row * stride + 32 * m + 8 * t) =
-          uint4{x[2 * m][h], x[2 * m][h + 2], x[2 * m + 1][h], x[2 * m + 1][h + 2]};
+      store_16(rows + row * stride + 32 * m + 8 * t, x[2 * m][h], x[2 * m][h + 2], x[2 * m + 1][h],
+               x[2 * m + 1][h + 2]);
   }
 }
 

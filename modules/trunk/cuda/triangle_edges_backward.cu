@@ -10,11 +10,12 @@ namespace cpize::trunk::cuda {
 namespace {
 
 constexpr int kGroups = 3, kImageRows = 512, kStage = 32 * kStageRow, kNorm = 2 * kChannels * 4;
+constexpr int kLate = 6;  // part of a tile
 constexpr int kShared = kEdgesImageBytes + kNorm + kGroups * 2 * kStage;
 
 struct Arguments {
   Channels dedges;
-  const bf16 *rows, *mask, *dnormed;
+  const bf16 *rows, *mask, *dnormed, *residual;
   const void* image;
   TriangleNorm norm;
   bf16 *dz, *duv, *normed;
@@ -24,7 +25,7 @@ struct Arguments {
 __global__ void __launch_bounds__(kGroups * 128, 1) edges_backward_kernel(const Arguments p) {
   extern __shared__ __align__(1024) char shared[];
   float* norm = reinterpret_cast<float*>(shared + kEdgesImageBytes);
-  const int group = threadIdx.x / 128, t = lane() % 4;
+  const int group = threadIdx.x / 128;
   char* stages = shared + kEdgesImageBytes + kNorm + group * 2 * kStage;
   load_image(shared, p.image, kEdgesImageBytes);
   load_norm(norm, p.norm.weight, p.norm.bias, true);
@@ -44,10 +45,6 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_backward_kernel(const 
   if (tile < tiles) fetch(tile, 0);
   for (; tile < tiles; tile += step) {
     const int64_t first = first_row(tile);
-    if (tile + step < tiles) {
-      prefetch_rows(rows, tile + step, p.size);
-      prefetch_rows(dnormed, tile + step, p.size);
-    }
     RowStatistics statistics[2];
     float mask[2], dn[64] = {};
     {
@@ -68,6 +65,11 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_backward_kernel(const 
           fetch(tile, part + 1);
         else if (tile + step < tiles)
           fetch(tile + step, 0);
+        if (part == kLate) {  // not earlier: what is written meanwhile would drive it out of L2 again
+          prefetch_rows(p.rows + p.begin * kChannels, here(tile), p.size);
+          prefetch_rows(p.dnormed + p.begin * kChannels, here(tile), p.size);
+          prefetch_rows(p.rows + p.begin * kChannels, here(tile) + step, p.size);
+        }
         float c[32];
         const uint32_t of_part = here(weights) + part * 64 * 128;
         touch(x);
@@ -110,33 +112,22 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_backward_kernel(const 
         group_barrier();
       }
     }
-    RowFragment n, gate;
+    RowFragment n;
+    load_rows(n, dnormed, first, p.size);
+    add_fragment(dn, n);  // the gate's share
     load_rows(n, rows, first, p.size);
-    load_rows(gate, dnormed, first, p.size);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       standardise(n, h, statistics[h]);
-      float sum = 0, product = 0;
-#pragma unroll
-      for (int b = 0; b < 16; ++b) {
-        const float2 w = read_here(norm + 8 * b + 2 * t);
-        const uint32_t x = n[b / 2][h + 2 * (b % 2)], share = gate[b / 2][h + 2 * (b % 2)];
-        float &d0 = dn[4 * b + 2 * h], &d1 = dn[4 * b + 2 * h + 1];
-        d0 = (d0 + low(share)) * w.x;
-        d1 = (d1 + high(share)) * w.y;
-        sum += d0 + d1;
-        product += d0 * low(x) + d1 * high(x);
-      }
-      sum = sum_of_quad(sum) * (1.0f / 128);
-      product = sum_of_quad(product) * (1.0f / 128);
-#pragma unroll
-      for (int b = 0; b < 16; ++b) {
-        uint32_t& x = n[b / 2][h + 2 * (b % 2)];
-        x = pack(statistics[h].rstd * (dn[4 * b + 2 * h] - sum - low(x) * product),
-                 statistics[h].rstd * (dn[4 * b + 2 * h + 1] - sum - high(x) * product));
-      }
+      norm_adjoint(dn, n, h, statistics[h].rstd, norm);
       one_at_a_time();
     }
+    if (p.residual != nullptr) {
+      load_rows(n, p.residual + p.begin * kChannels, first, p.size);
+      add_fragment(dn, n);
+    }
+#pragma unroll
+    for (int h = 0; h < 2; ++h) pack_sums(n, dn, h);
     store_rows(n, dz, kChannels, first, p.size);
   }
 }
@@ -144,12 +135,13 @@ __global__ void __launch_bounds__(kGroups * 128, 1) edges_backward_kernel(const 
 }  // namespace
 
 void triangle_edges_backward(const ChannelMemory& dedges, const void* rows, const void* mask, const void* dnormed,
-                             const void* edges_image, const TriangleNorm& norm_in, void* dz, void* duv, void* normed_in,
-                             const TrianglePositions& at, void* stream) {
+                             const void* residual, const void* edges_image, const TriangleNorm& norm_in, void* dz,
+                             void* duv, void* normed_in, const TrianglePositions& at, void* stream) {
   const Arguments p{Channels::of(dedges, 2 * at.count, at.count),
                     static_cast<const bf16*>(rows),
                     static_cast<const bf16*>(mask),
                     static_cast<const bf16*>(dnormed),
+                    static_cast<const bf16*>(residual),
                     edges_image,
                     norm_in,
                     static_cast<bf16*>(dz),

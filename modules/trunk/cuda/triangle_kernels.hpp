@@ -50,9 +50,9 @@ enum class ChannelHalves { first, second, both };
 void triangle_edges(const void* rows, const void* mask, const void* edges_image, const TriangleNorm& norm_in,
                     const ChannelMemory& edges, ChannelHalves halves, std::int64_t count, void* stream);
 
-/// sums, rows -> y [count, 128].
+/// sums, rows -> y [count, 128]; with `residual` rows + y, which may then lie in the rows' place.
 void triangle_output(const ChannelMemory& sums, const void* rows, const void* output_image, const TriangleNorm& norm_in,
-                     const TriangleNorm& norm_out, void* y, std::int64_t count, void* stream);
+                     const TriangleNorm& norm_out, bool residual, void* y, std::int64_t count, void* stream);
 
 /// Operands of weight sums, each with room for a multiple of 64 rows.
 struct OutputOperands {
@@ -65,11 +65,12 @@ void triangle_output_backward(const void* dy, const ChannelMemory& sums, const v
                               const TriangleNorm& norm_in, const TriangleNorm& norm_out, void* dnormed,
                               const OutputOperands& operands, const TrianglePositions& at, void* stream);
 
-/// dedges, dnormed -> dz [count, 128] (may be `dnormed` itself). duv [size, 512]: per 32 edge channels the gradients at
-/// p_in, then before g_in's sigmoid, each 32 in order channel_of; normed_in as above.
+/// dedges, dnormed -> dz [count, 128] (may be `dnormed` itself); `residual` [count, 128] (or null) is added to it. duv
+/// [size, 512]: per 32 edge channels the gradients at p_in, then before g_in's sigmoid, each 32 in order channel_of;
+/// normed_in as above.
 void triangle_edges_backward(const ChannelMemory& dedges, const void* rows, const void* mask, const void* dnormed,
-                             const void* edges_image, const TriangleNorm& norm_in, void* dz, void* duv, void* normed_in,
-                             const TrianglePositions& at, void* stream);
+                             const void* residual, const void* edges_image, const TriangleNorm& norm_in, void* dz,
+                             void* duv, void* normed_in, const TrianglePositions& at, void* stream);
 
 /// items x rows x columns of bf16 between two strided memories (element strides): shards to whole channels and back.
 void copy_blocks(const void* from, std::int64_t from_item, std::int64_t from_row, void* to, std::int64_t to_item,

@@ -18,6 +18,7 @@ struct Arguments {
   TriangleNorm norm_in, norm_out;
   bf16* y;
   int64_t count;
+  bool residual;
 };
 
 __global__ void __launch_bounds__(kGroups * 128, 1) output_kernel(const Arguments p) {
@@ -72,11 +73,13 @@ __global__ void __launch_bounds__(kGroups * 128, 1) output_kernel(const Argument
       touch(gate);
       uint32_t y[4][4];
 #pragma unroll
-      for (int b = 0; b < 8; ++b)
+      for (int i = 0; i < 32; ++i) value[i] *= sigmoid(gate[i]);
+      if (p.residual) {
+        load_rows(y, p.rows + part * 64, first, p.count);
+        add_fragment(value, y);
+      }
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-          y[b / 2][h + 2 * (b % 2)] = pack(value[4 * b + 2 * h] * sigmoid(gate[4 * b + 2 * h]),
-                                           value[4 * b + 2 * h + 1] * sigmoid(gate[4 * b + 2 * h + 1]));
+      for (int h = 0; h < 2; ++h) pack_sums(y, value, h);
       store_rows(y, p.y + part * 64, kChannels, first, p.count);
     }
   }
@@ -85,14 +88,15 @@ __global__ void __launch_bounds__(kGroups * 128, 1) output_kernel(const Argument
 }  // namespace
 
 void triangle_output(const ChannelMemory& sums, const void* rows, const void* output_image, const TriangleNorm& norm_in,
-                     const TriangleNorm& norm_out, void* y, int64_t count, void* stream) {
+                     const TriangleNorm& norm_out, bool residual, void* y, int64_t count, void* stream) {
   const Arguments p{Channels::of(sums, count, count),
                     static_cast<const bf16*>(rows),
                     output_image,
                     norm_in,
                     norm_out,
                     static_cast<bf16*>(y),
-                    count};
+                    count,
+                    residual};
   launch("triangle_output", output_kernel, (count + kGroups * kTile - 1) / (kGroups * kTile), kGroups * 128, kShared,
          stream, p);
 }

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) output_backward_kernel(const
       store_extended(o, p.normed_out, first, p.size);
       scale_and_shift(o, norm_out, norm_out + kChannels);
       touch(o);  // one after the other, or the registers would not do
-      load_rows(z, rows, first, p.size);
+      load_rows(z, rows, here(first), p.size);
 #pragma unroll
       for (int h = 0; h < 2; ++h) standardise(z, h, statistics_of(z, h, p.norm_in.epsilon));
       store_extended(z, p.normed_in, first, p.size);
@@ -128,25 +128,8 @@ __global__ void __launch_bounds__(kGroups * 128, 1) output_backward_kernel(const
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         standardise(o, h, of_o[h]);
-        float sum = 0, product = 0;
-#pragma unroll
-        for (int b = 0; b < 16; ++b) {
-          const float2 w = read_here(norm_out + 8 * b + 2 * t);
-          float &c0 = c[4 * b + 2 * h], &c1 = c[4 * b + 2 * h + 1];
-          c0 *= w.x;
-          c1 *= w.y;
-          const uint32_t n = o[b / 2][h + 2 * (b % 2)];
-          sum += c0 + c1;
-          product += c0 * low(n) + c1 * high(n);
-        }
-        sum = sum_of_quad(sum) * (1.0f / 128);
-        product = sum_of_quad(product) * (1.0f / 128);
-#pragma unroll
-        for (int b = 0; b < 16; ++b) {
-          uint32_t& n = o[b / 2][h + 2 * (b % 2)];
-          n = pack(of_o[h].rstd * (c[4 * b + 2 * h] - sum - low(n) * product),
-                   of_o[h].rstd * (c[4 * b + 2 * h + 1] - sum - high(n) * product));
-        }
+        norm_adjoint(c, o, h, of_o[h].rstd, norm_out);
+        pack_sums(o, c, h);
         one_at_a_time();
       }
       __syncwarp();
@@ -163,12 +146,9 @@ __global__ void __launch_bounds__(kGroups * 128, 1) output_backward_kernel(const
     for (int s = 0; s < 8; ++s) multiply<1>(c, operand[s], weights_by_column(g_out, kChannels, 16 * s), s > 0);
     end_products();
     touch(c);
-    uint32_t gate_share[8][4];
 #pragma unroll
-    for (int b = 0; b < 16; ++b)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) gate_share[b / 2][h + 2 * (b % 2)] = pack(c[4 * b + 2 * h], c[4 * b + 2 * h + 1]);
-    store_rows(gate_share, dnormed, kChannels, first, p.size);
+    for (int h = 0; h < 2; ++h) pack_sums(operand, c, h);
+    store_rows(operand, dnormed, kChannels, first, p.size);
     group_barrier();  // the stage is free for the next load
   }
 }

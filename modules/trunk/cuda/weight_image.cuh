@@ -26,16 +26,27 @@ __device__ __forceinline__ uint32_t here(uint32_t image) {
   return image;
 }
 
+/// The same of a row: what is loaded from it is not loaded earlier.
+__device__ __forceinline__ int64_t here(int64_t row) {
+  asm volatile("" : "+l"(row)::"memory");
+  return row;
+}
+
+/// A descriptor of the tensor cores: address, distances of panels and of groups of eight rows, swizzle. Made by adding to
+/// what an image has in common, so that one addition a product remains.
+__device__ __forceinline__ uint64_t descriptor(uint32_t image, int panel_distance, int offset) {
+  const uint32_t low = ((image >> 4) | (uint32_t(panel_distance) << 16)) + (offset >> 4);
+  return (uint64_t((1u << 30) | (1024u >> 4)) << 32) | low;
+}
+
 /// B[n][k]: n from row `row`, k = 16 step ...
 __device__ __forceinline__ uint64_t weights_by_row(uint32_t image, int rows, int row, int step) {
-  const uint32_t at = image + (step / 4) * rows * 128 + row * 128 + (step % 4) * 32;
-  return (uint64_t(1) << 62) | (uint64_t(1024 >> 4) << 32) | (uint64_t(1) << 16) | (at >> 4);
+  return descriptor(image, 1, (step / 4) * rows * 128 + row * 128 + (step % 4) * 32);
 }
 
 /// B[k][n]: k from row `row`, n = 0 .. 127.
 __device__ __forceinline__ uint64_t weights_by_column(uint32_t image, int rows, int row) {
-  const uint32_t at = image + row * 128;
-  return (uint64_t(1) << 62) | (uint64_t(1024 >> 4) << 32) | (uint64_t(rows * 128 >> 4) << 16) | (at >> 4);
+  return descriptor(image, rows * 128 >> 4, row * 128);
 }
 
 /// All threads of the block copy the image to shared memory; follow with __syncthreads().

@@ -4,17 +4,6 @@
 
 namespace cpize::trunk::cuda {
 
-void add_weight_sum(const at::Tensor& total, const at::Tensor& gradients, const at::Tensor& normed) {
-  // One product over all rows would keep few multiprocessors busy: many partial ones, then their sum.
-  const std::int64_t rows = gradients.size(0);
-  std::int64_t parts = 64;
-  while (parts > 1 && (rows % parts != 0 || rows / parts < 256)) parts /= 2;
-  const at::Tensor partial = at::bmm(gradients.view({parts, rows / parts, -1}).transpose(1, 2),
-                                     normed.view({parts, rows / parts, -1}), at::kFloat);
-  at::Tensor sum = total;
-  sum.add_(partial.sum(0));
-}
-
 at::Tensor gradients_of(const at::Tensor& sum, const at::Tensor& projection, const at::Tensor& weight,
                         const at::Tensor& bias, at::Tensor norm_weight, at::Tensor norm_bias) {
   const std::int64_t channels = weight.size(0);

@@ -2,14 +2,12 @@
 //
 // With X = sum over positions of g^T [n, 1], g the gradients at a projection's result and n the standardised input:
 //   gradient of W = X w + x b^T,  of the norm's weight w: sum_k W X,  of its bias b: W^T x      (x: X's last column)
-// so neither the normalised input nor per-channel sums are ever needed.
+// so neither the normalised input nor per-channel sums are ever needed. X itself is add_weight_gradient(X, g, [n, 1])
+// (row_panels.hpp), with X [M, 136] fp32 and g [rows, M], [n, 1, 0 ..] [rows, 136] bf16.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 namespace cpize::trunk::cuda {
-
-/// total [M, 136] fp32 += gradients [rows, M]^T normed [rows, 136], both bf16; in a fixed order, so that it repeats.
-void add_weight_sum(const at::Tensor& total, const at::Tensor& gradients, const at::Tensor& normed);
 
 /// All fp32. Adds the norm's share to norm_weight and norm_bias (undefined: not wanted); returns the gradient of W.
 at::Tensor gradients_of(const at::Tensor& sum, const at::Tensor& projection, const at::Tensor& weight,
