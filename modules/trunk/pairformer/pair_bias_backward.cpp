@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "trunk/pairformer/pair_bias_function.hpp"
+#include "trunk/pairformer/pair_bias_fused.hpp"
 
 namespace cpize::trunk {
 namespace {
@@ -48,16 +49,22 @@ class Backward {
     for (std::int64_t b = 0; b < z_.size(0) && columns > 0; ++b)
       for_row_panels(rows, call_.rows, [&](std::int64_t begin, std::int64_t count) {
         const auto panel = [&](const at::Tensor& x) { return x[b].narrow(1, begin, count); };
-        const BiasPanel bias(call_, z_[b].narrow(0, begin, count).reshape({count * columns, z_.size(3)}), w_);
-        at::Tensor e = panel_logits(call_, panel(queries), keys[b], bias.bias, call_.excluded[b]);
+        const at::Tensor z = z_[b].narrow(0, begin, count);
+        std::optional<BiasPanel> bias;
+        at::Tensor e = panel_logits(call_, panel(queries), keys[b], z, w_, call_.excluded[b], &bias);
         e.sub_(panel(maxima)).exp_();
         dvalues_[b].baddbmm_(e.transpose(1, 2), panel(dout));
         const at::Tensor dl = at::bmm(panel(dout), values[b].transpose(1, 2)).sub_(panel(delta)).mul_(e);
         e.reset();
         panel(dqueries_).copy_(at::bmm(dl, keys[b]));
         dkeys_[b].baddbmm_(dl.transpose(1, 2), panel(queries));
-        if (through_bias()) pair_gradients(b, begin, count, bias, dl);
+        if (!through_bias()) return;
+        if (call_.fused)
+          fused_pair_gradients(b, begin, count, z, dl);
+        else
+          pair_gradients(b, begin, count, *bias, dl);
       });
+    if (fused_sum_.defined()) add_fused_bias_gradients(fused_sum_, w_, totals_);
     dqueries_.mul_(1 / std::sqrt(static_cast<double>(d)));
   }
 
@@ -103,6 +110,18 @@ class Backward {
   bool through_norm() const { return wanted_[kZ] || wanted_[kNorm] || wanted_[kNormBias]; }
   bool through_bias() const { return through_norm() || wanted_[kBias]; }
 
+  /// The same through the kernels: dl -> gradient of z, and the sum of what the gradients of the weights are made of.
+  void fused_pair_gradients(std::int64_t b, std::int64_t begin, std::int64_t count, const at::Tensor& z,
+                            const at::Tensor& dl) {
+    const at::Tensor dbias = call_.copies == 1 ? dl : dl.view({call_.copies, call_.heads, count, -1}).sum(0);
+    const at::Tensor sum =
+        fused_bias_backward(dbias, z, w_, wanted_[kZ] ? dz_[b].narrow(0, begin, count) : at::Tensor());
+    if (fused_sum_.defined())
+      fused_sum_.add_(sum);
+    else
+      fused_sum_ = sum;
+  }
+
   /// dl [M*H, rows, m] of a panel -> gradients of the bias, of its projection and norm, and of z.
   void pair_gradients(std::int64_t b, std::int64_t begin, std::int64_t count, const BiasPanel& panel,
                       const at::Tensor& dl) {
@@ -127,7 +146,7 @@ class Backward {
   const PairBiasWeights& w_;
   const std::array<bool, 8>& wanted_;
   PairBiasWeights totals_;
-  at::Tensor dz_;
+  at::Tensor dz_, fused_sum_;
   at::Tensor dqueries_, dkeys_, dvalues_;  // [b,M*H,t,d], of the row and column tokens
 };
 

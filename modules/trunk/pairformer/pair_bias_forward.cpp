@@ -21,8 +21,8 @@ at::Tensor shares(const PairBiasCall& call, const at::Tensor& z, const PairBiasW
   const at::Tensor queries = call.by_head(call.row_queries).mul_(1 / std::sqrt(static_cast<double>(d)));
   for (std::int64_t b = 0; b < samples; ++b)
     for_row_panels(rows, call.rows, [&](std::int64_t begin, std::int64_t count) {
-      const BiasPanel bias(call, z[b].narrow(0, begin, count).reshape({count * columns, z.size(3)}), w);
-      at::Tensor weights = panel_logits(call, queries[b].narrow(1, begin, count), keys[b], bias.bias, call.excluded[b]);
+      at::Tensor weights = panel_logits(call, queries[b].narrow(1, begin, count), keys[b], z[b].narrow(0, begin, count),
+                                        w, call.excluded[b]);
       const at::Tensor most = weights.amax(-1, /*keepdim=*/true);
       weights.sub_(most).exp_();
       const auto by_token = [&](const at::Tensor& x) {  // [M*H, rows, c] -> [rows, M, H, c]

@@ -9,6 +9,7 @@
 
 #include "error/error.hpp"
 #include "layout/box.hpp"
+#include "trunk/pairformer/pair_bias_fused.hpp"
 #include "trunk/row_panels.hpp"
 
 namespace cpize::trunk {
@@ -16,6 +17,8 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+constexpr std::int64_t kFusedPanel = 1 << 19;  // pairs
 
 struct PairBiasFunction : torch::autograd::Function<PairBiasFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k_in, const at::Tensor& z,
@@ -95,10 +98,18 @@ KeysAndValues keys_and_values(const PairBiasCall& call, const at::Tensor& column
 }
 
 at::Tensor panel_logits(const PairBiasCall& call, const at::Tensor& queries, const at::Tensor& keys,
-                        const at::Tensor& bias, const at::Tensor& excluded) {
+                        const at::Tensor& z, const PairBiasWeights& weights, const at::Tensor& excluded,
+                        std::optional<BiasPanel>* panel) {
+  if (call.fused) {  // the bias comes by head, so scores are added in its place
+    at::Tensor by_head = fused_bias(z, weights, excluded);
+    if (call.copies > 1) by_head = by_head.repeat({call.copies, 1, 1});
+    return by_head.baddbmm_(queries, keys.transpose(1, 2));
+  }
+  const BiasPanel bias(call, z.reshape({-1, z.size(-1)}), weights);
+  if (panel != nullptr) *panel = bias;
   at::Tensor logits = at::bmm(queries, keys.transpose(1, 2));
   const std::int64_t rows = logits.size(1), columns = logits.size(2);
-  const at::Tensor by_pair = bias.view({rows, columns, call.heads}).to(call.precision.wide);
+  const at::Tensor by_pair = bias.bias.view({rows, columns, call.heads}).to(call.precision.wide);
   logits.view({call.copies, call.heads, rows, columns})
       .add_(by_pair.masked_fill(excluded.unsqueeze(-1), kExcludedLogit).permute({2, 0, 1}));
   return logits;
@@ -124,7 +135,10 @@ at::Tensor pair_bias_attention(const Sharded<Single>& q, const Sharded<Single>& 
   call->excluded = excluded_keys(mask);
   const std::int64_t columns = std::max<std::int64_t>(1, z.local().size(2));
   const std::int64_t pairs = z.local().size(0) * z.local().size(1) * columns;
-  call->rows = std::max<std::int64_t>(1, panel_rows(pairs, 32, options.panel_rows, z.local().is_cuda()) / columns);
+  call->fused = takes_fused_bias(*call, z.local(), w);
+  // A panel's scores in fp32 stay in a GPU's L2, and its calls take less time than its work.
+  const std::int64_t wanted = options.panel_rows > 0 || !call->fused ? options.panel_rows : kFusedPanel;
+  call->rows = std::max<std::int64_t>(1, panel_rows(pairs, 32, wanted, z.local().is_cuda()) / columns);
   for (const at::Tensor* t : {&q.local(), &k_in.local(), &z.local(), &w.key, &w.value, &w.norm, &w.norm_bias, &w.bias})
     call->save |= at::GradMode::is_enabled() && t->requires_grad();
   return PairBiasFunction::apply(q.local(), k_in.local(), z.local(), w.key, w.value, w.norm, w.norm_bias, w.bias, call);

@@ -3,6 +3,7 @@
 #include <torch/custom_class.h>
 
 #include <array>
+#include <optional>
 
 #include "layout/redistribute.hpp"
 #include "trunk/pairformer/attention_pair_bias.hpp"
@@ -29,6 +30,7 @@ struct PairBiasCall : torch::CustomClassHolder {
   Precision precision;
   bool projected = true;             // z is projected to the bias; else it is the bias
   at::ScalarType norm = at::kFloat;  // dtype of the norm over z
+  bool fused = false;                // the bias comes from kernels (pair_bias_fused.hpp)
   std::int64_t rows = 1;             // row tokens of one panel
   at::Tensor excluded;               // [b,m] bool: keys that are masked while others of the sample are not
 
@@ -61,10 +63,11 @@ struct BiasPanel {
   at::Tensor bias;     // [pairs, H]
 };
 
-/// Logits [M*H, rows, m] of one panel: queries [M*H, rows, d] (scaled), keys [M*H, m, d], bias [rows * m, H] (any
-/// dtype), excluded [m].
+/// Logits [M*H, rows, m] of one panel: queries [M*H, rows, d] (scaled), keys [M*H, m, d], z [rows, m, c_z], excluded
+/// [m]. Leaves in `panel` what backward needs of the bias, unless that is fused.
 at::Tensor panel_logits(const PairBiasCall& call, const at::Tensor& queries, const at::Tensor& keys,
-                        const at::Tensor& bias, const at::Tensor& excluded);
+                        const at::Tensor& z, const PairBiasWeights& weights, const at::Tensor& excluded,
+                        std::optional<BiasPanel>* panel = nullptr);
 
 /// -> o [b, tokens owned here, M, C], before the gate. Leaves in `call` what backward needs.
 at::Tensor pair_bias_forward(PairBiasCall& call, const at::Tensor& q, const at::Tensor& k_in, const at::Tensor& z,

@@ -1,6 +1,6 @@
-// The bias of token attention from z through GPU kernels (cuda/pair_bias_kernels.hpp): bf16 pairs of 128 channels, at
-// most 16 heads. One pass over z forward, one backward, in fp32 arithmetic; by head, so that scores are added in place.
-// Everything else, and every build without CUDA, takes the plain path (BiasPanel).
+// The bias of token attention from z through GPU kernels (cuda/pair_bias_kernels.hpp): bf16 pairs of 128
+// channels, at most 16 heads. One pass over z forward, one backward, in fp32 arithmetic; by head, so that scores are
+// added in place. Everything else, and every build without CUDA, takes the plain path (BiasPanel).
 #pragma once
 #include "trunk/pairformer/pair_bias_function.hpp"
 

@@ -18,20 +18,27 @@ inline Sharded<Pair> add_dropped(const Sharded<Pair>& z, const Sharded<Pair>& up
 }
 
 /// `layer` has the members tri_mul_out, tri_mul_in, tri_att_start, tri_att_end, transition_z and options. z is taken by
-/// value: whoever moves it in keeps no copy while the updates run.
+/// value: whoever moves it in keeps no copy while the updates run. Where nothing is dropped, blocks that can add their
+/// update to z themselves do; from the second on, z is the layer's own memory and may be overwritten (without
+/// gradients).
 template <class Layer>
 Sharded<Pair> update_pairs(Layer& layer, Sharded<Pair> z, const Sharded<Pair>& mask, const Dropout& dropout) {
-  const double rate = layer.options.dropout;
+  const double rate = dropout.active() ? layer.options.dropout : 0;
   const auto by_row = [&](auto& block, const char* name) {
     const auto update = block(z, mask);
     z = add_dropped(z, update, dropout.row_factor(update, rate, name));
   };
-  by_row(layer.tri_mul_out, "tri_mul_out");
-  by_row(layer.tri_mul_in, "tri_mul_in");
+  if (rate != 0) {
+    by_row(layer.tri_mul_out, "tri_mul_out");
+    by_row(layer.tri_mul_in, "tri_mul_in");
+  } else {
+    z = layer.tri_mul_out->residual(z, mask);
+    z = layer.tri_mul_in->residual(z, mask, /*overwrite=*/true);
+  }
   by_row(layer.tri_att_start, "tri_att_start");
   const auto update = layer.tri_att_end(z, mask);
   z = add_dropped(z, update, dropout.column_factor(update, rate, "tri_att_end"));
-  return add_to(z, layer.transition_z(z));
+  return layer.transition_z->residual(z, /*overwrite=*/true);
 }
 
 }  // namespace cpize::trunk

@@ -76,15 +76,15 @@ __global__ void __launch_bounds__(kForwardWarps * 32, kBlocksPerMultiprocessor) 
     const int64_t first = first_pair(tile);
     RowFragment x;
     load_rows(x, p.z, first, p.pairs);
-    const RowStatistics statistics[2] = {statistics_of(x, 0, p.parameters.epsilon),
-                                         statistics_of(x, 1, p.parameters.epsilon)};
+    const RowStatistics of_row[2] = {statistics_of(x, 0, p.parameters.epsilon),
+                                     statistics_of(x, 1, p.parameters.epsilon)};
     float sum[2][4] = {};
 #pragma unroll
     for (int s = 0; s < 8; ++s) {
       uint32_t high_term[4], low_term[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const RowStatistics& of = statistics[i % 2];
+        const RowStatistics& of = of_row[i % 2];
         const Split n = split((low(x[s][i]) - of.mean) * of.rstd, (high(x[s][i]) - of.mean) * of.rstd);
         high_term[i] = n.high;
         low_term[i] = n.low;
@@ -149,9 +149,9 @@ __global__ void __launch_bounds__(kBackwardWarps * 32, kBlocksPerMultiprocessor)
     float rstd[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const RowStatistics statistics = statistics_of(n, h, p.parameters.epsilon);
-      rstd[h] = statistics.rstd;
-      standardise(n, h, statistics);
+      const RowStatistics of_row = statistics_of(n, h, p.parameters.epsilon);
+      rstd[h] = of_row.rstd;
+      standardise(n, h, of_row);
     }
     {  // X += dbias^T n over these pairs: heads are rows, pairs are summed
       uint32_t high_term[4], low_term[4];

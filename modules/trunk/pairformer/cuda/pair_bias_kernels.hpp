@@ -3,9 +3,9 @@
 //
 //   bias[h][p] = sum_c projection[h][c] n_c,   n = (x - mean) rstd w + b,   x = z[p]
 //
-// z is bf16 rows of 128 channels; everything else is fp32, and so is the arithmetic: operands of the tensor cores are
-// split into two bf16 terms, whose products are right to 2^-17. All pointers are device memory, z and dz aligned to 16
-// bytes; work runs on `stream` (a cudaStream_t).
+// z and dz are bf16 rows of 128 channels; everything else is fp32, and so is the arithmetic: operands
+// of the tensor cores are split into two bf16 terms, whose products are right to 2^-17. All pointers are device memory,
+// z and dz aligned to 16 bytes; work runs on `stream` (a cudaStream_t).
 #pragma once
 #include <cstdint>
 
