@@ -68,13 +68,21 @@ at::Tensor gradient_of(const at::Tensor& leaf) {
   return leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf.detach());
 }
 
+/// What both stacks are given: full inputs, weights and the output's gradient.
+struct Given {
+  Run run;
+  SerialBlock weights;
+  Tensors inputs;
+  at::Tensor gradient;
+};
+
 /// One step on this rank: the bits of everything that comes out, and what it held.
-RankReport step(const BlockCase& block, const SerialRun& serial, const Setting& setting, const MeshPtr& mesh,
+RankReport step(const BlockCase& block, const Given& given, const Setting& setting, const MeshPtr& mesh,
                 bool checkpointed) {
-  PortedStack stack(serial.run.sizes["C"]);
-  copy_parameters(serial.block.module.get(), &stack, block.name(),
+  PortedStack stack(given.run.sizes["C"]);
+  copy_parameters(given.weights.module.get(), &stack, block.name(),
                   at::TensorOptions(setting.device()).dtype(setting.wide()));
-  const ShardedTensors in = shard_inputs(block, serial.inputs, mesh, setting);
+  const ShardedTensors in = shard_inputs(block, given.inputs, mesh, setting);
   PeakBytes held(setting.device());
   const auto once = [&](RankReport& report) {
     for (auto& p : stack.parameters()) p.mutable_grad().reset();
@@ -87,7 +95,7 @@ RankReport step(const BlockCase& block, const SerialRun& serial, const Setting& 
       z = run_stack(stack, in.get<Pair>("z"), in.get<Pair>("mask"), trunk::Dropout(root), checkpointed).local();
     }
     report.numbers["saved_bytes"] = static_cast<double>(held.current()) - static_cast<double>(z.nbytes());
-    seed = seed_for(Pair::spec, in["z"].global(), *mesh, serial.output_gradients["z"]).to(z.options());
+    seed = seed_for(Pair::spec, in["z"].global(), *mesh, given.gradient).to(z.options());
     z.backward(seed);
     report.numbers["peak_bytes.step"] = static_cast<double>(held.peak());
     report.tensors["output z"] = z.detach();
@@ -100,34 +108,63 @@ RankReport step(const BlockCase& block, const SerialRun& serial, const Setting& 
   return report;
 }
 
-/// Adds to `cell` how the checkpointed stack differs from the direct one: no bit, and a lower peak.
-void compare_with_direct(const BlockCase& block, const Setting& setting, Cell& cell) {
-  Run run{"direct", block.sizes(), MaskKind::random, 0};
+/// Large enough that constants do not matter; on a GPU at a width where fused kernels take part.
+Given direct_run(const BlockCase& block, const Setting& setting) {
+  Given given{{"direct", block.sizes(), MaskKind::random, 0}, {}, {}, {}};
+  Run& run = given.run;
   for (const auto& [letter, value] : block.cost_sizes()) run.sizes.set(letter, value);
+  if (setting.device_type != at::kCPU) {
+    run.sizes.set("N", 2 * run.sizes["N"]);
+    run.sizes.set("C", block.fused_sizes()["C"]);
+  }
   run.sizes.set("B", setting.mesh.extent(Axis::dp));
   run.valid_tokens = run.sizes["N"];
-  const SerialRun serial = run_serial(block, run, setting);
-  std::vector<RankReport> reports[2];
-  for (const bool checkpointed : {false, true})
-    reports[checkpointed] =
-        on_every_rank(setting, [&](const MeshPtr& mesh) { return step(block, serial, setting, mesh, checkpointed); });
+  given.weights = block.make_serial(run.sizes);
+  perturb(*given.weights.module, block.name());
+  given.inputs = make_inputs(block, run, Padding::random, setting);
+  at::Generator g = generator_for("direct output gradient");
+  given.gradient = at::randn(given.inputs["z"].sizes(), g, at::kDouble);
+  return given;
+}
 
-  std::map<std::string, double> other, most[2];
-  for (std::size_t rank = 0; rank < reports[0].size(); ++rank) {
-    for (const auto& [name, tensor] : reports[0][rank].tensors)
-      other[name] += same_bits(tensor, reports[1][rank].tensors.at(name)) ? 0 : 1;
-    for (const int i : {0, 1})
-      for (const auto& [name, value] : reports[i][rank].numbers) most[i][name] = std::max(most[i][name], value);
-  }
-  for (const auto& [name, ranks] : other)
-    cell.difference({"ranks whose bits differ from a direct run: " + name, ranks, 0, ""});
-  const double bytes = static_cast<double>(c10::elementSize(setting.dtype));
-  const double b = widened(bytes) * CostPoint{run.sizes, setting.mesh, bytes}.b();
-  for (const auto& [name, value] : most[0]) cell.counter("direct." + name, value);
+/// On how many ranks each tensor has other bits in `b` than in `a`.
+std::map<std::string, int> ranks_that_differ(const std::vector<RankReport>& a, const std::vector<RankReport>& b) {
+  std::map<std::string, int> ranks;
+  for (std::size_t rank = 0; rank < a.size(); ++rank)
+    for (const auto& [name, tensor] : a[rank].tensors)
+      ranks[name] += same_bits(tensor, b[rank].tensors.at(name)) ? 0 : 1;
+  return ranks;
+}
+
+std::map<std::string, double> busiest(const std::vector<RankReport>& reports) {
+  std::map<std::string, double> most;
+  for (const auto& report : reports)
+    for (const auto& [name, value] : report.numbers) most[name] = std::max(most[name], value);
+  return most;
+}
+
+/// Adds to `cell` how the checkpointed stack differs from the direct one: no bit, and a lower peak. Two direct runs
+/// differ in no bit either, or nothing could be said.
+void compare_with_direct(const BlockCase& block, const Setting& setting, Cell& cell) {
+  const Given given = direct_run(block, setting);
+  const auto run = [&](bool checkpointed) {
+    return on_every_rank(setting, [&](const MeshPtr& mesh) { return step(block, given, setting, mesh, checkpointed); });
+  };
+  const auto direct = run(false), again = run(false), checkpointed = run(true);
+  for (const auto& [name, ranks] : ranks_that_differ(direct, again))
+    cell.difference({"ranks whose bits differ between direct runs: " + name, double(ranks), 0, ""});
+  for (const auto& [name, ranks] : ranks_that_differ(direct, checkpointed))
+    cell.difference({"ranks whose bits differ from a direct run: " + name, double(ranks), 0, ""});
+
+  auto held = busiest(direct), held_checkpointed = busiest(checkpointed);
+  for (const auto& [name, value] : held) cell.counter("direct." + name, value);
   // One layer's saved tensors are not there when the other's backward runs; the second input and a gradient more are.
-  const double layer = most[0]["saved_bytes"] / PortedStack::kLayers;
-  cell.counter("checkpointed.saved_bytes", most[1]["saved_bytes"], most[0]["saved_bytes"] - layer);
-  cell.counter("checkpointed.peak_bytes.step", most[1]["peak_bytes.step"], most[0]["peak_bytes.step"] - layer + 2 * b);
+  const double bytes = static_cast<double>(c10::elementSize(setting.dtype));
+  const double b = widened(bytes) * CostPoint{given.run.sizes, setting.mesh, bytes}.b();
+  const double layer = held["saved_bytes"] / PortedStack::kLayers;
+  cell.counter("checkpointed.saved_bytes", held_checkpointed["saved_bytes"], held["saved_bytes"] - layer);
+  cell.counter("checkpointed.peak_bytes.step", held_checkpointed["peak_bytes.step"],
+               held["peak_bytes.step"] - layer + 2 * b);
 }
 
 Measurement measure(const Request& request) {
