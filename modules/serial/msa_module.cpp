@@ -9,16 +9,15 @@
 namespace cpize::serial {
 
 MsaFeatures MsaFeatures::from(const FeatureSource& features) {
-  return {features("msa"),        features("has_deletion"), features("deletion_value"),
-          features("msa_paired"), features("msa_mask"),     features("token_pad_mask")};
+  return {features("msa"), features("has_deletion"), features("deletion_value"), features("msa_paired"),
+          features("msa_mask")};
 }
 
-MsaFeatures zero_padding(const MsaFeatures& f) {
+MsaFeatures zero_padding(const MsaFeatures& f, const at::Tensor& token_pad_mask) {
   const at::Tensor rows = f.msa_mask.ne(0).any(2, /*keepdim=*/true);  // [B,S,1]
-  const at::Tensor valid = f.token_pad_mask.ne(0).unsqueeze(1).logical_and(rows);
+  const at::Tensor valid = token_pad_mask.ne(0).unsqueeze(1).logical_and(rows);
   const auto clean = [&](const at::Tensor& x) { return zero_padding(x, valid); };
-  return {clean(f.msa), clean(f.has_deletion), clean(f.deletion_value), clean(f.msa_paired),
-          f.msa_mask,   f.token_pad_mask};
+  return {clean(f.msa), clean(f.has_deletion), clean(f.deletion_value), clean(f.msa_paired), f.msa_mask};
 }
 
 MsaModuleImpl::MsaModuleImpl(const MsaModuleOptions& o)
@@ -31,10 +30,11 @@ MsaModuleImpl::MsaModuleImpl(const MsaModuleOptions& o)
 }
 
 at::Tensor MsaModuleImpl::forward(at::Tensor z, const at::Tensor& s_inputs, const MsaFeatures& given,
-                                  const Dropout& dropout, const at::Tensor& permutation) {
+                                  const at::Tensor& token_pad_mask, const Dropout& dropout,
+                                  const at::Tensor& permutation) {
   TORCH_CHECK(permutation.defined() == options.subsample_msa,
               "MSA module: a permutation of the rows belongs to subsample_msa, and only to it");
-  const MsaFeatures f = zero_padding(given);
+  const MsaFeatures f = zero_padding(given, token_pad_mask);
   const auto dtype = msa_proj->weight.scalar_type();
   std::vector<at::Tensor> channels{at::one_hot(f.msa, kMsaResidueTypes).to(dtype),
                                    f.has_deletion.to(dtype).unsqueeze(-1), f.deletion_value.to(dtype).unsqueeze(-1)};
@@ -46,7 +46,7 @@ at::Tensor MsaModuleImpl::forward(at::Tensor z, const at::Tensor& s_inputs, cons
     msa_mask = msa_mask.index_select(1, kept);
   }
   m = msa_proj(m) + s_proj(s_inputs).unsqueeze(1);
-  const at::Tensor mask = pair_mask(f.token_pad_mask);
+  const at::Tensor mask = pair_mask(token_pad_mask);
   for (size_t i = 0; i < layers->size(); ++i)
     std::tie(z, m) =
         layers->ptr<MsaLayerImpl>(i)->forward(z, m, mask, msa_mask, dropout.child("layers." + std::to_string(i)));

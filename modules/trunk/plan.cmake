@@ -3,12 +3,6 @@
 set(masked feature.token_pad_mask)
 
 # Compositions: their own concern is the seams.
-cpize_port(msa_layer  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 3
-           DEPENDS pair_weighted_averaging outer_product_mean transition pairformer_noseq_layer
-           RISK medium "two tracks with different layouts"  CITES "AlphaFold 3, Algorithm 8")
-cpize_port(msa_module  SUBSYSTEM trunk  ROLE composition  KIND adapt  EFFORT 2
-           DEPENDS msa_layer feature.msa_paired feature.has_deletion feature.deletion_value
-           CITES "AlphaFold 3, Algorithm 8" "Boltz-2, trunkv2 MSAModule")
 cpize_port(template_module  SUBSYSTEM trunk  ROLE composition  KIND new  EFFORT 5
            DEPENDS pairformer_noseq_stack feature.asym_id feature.template_restype feature.template_frame_rot feature.template_frame_t
                    feature.template_ca feature.template_cb feature.template_mask feature.template_mask_cb feature.template_mask_frame

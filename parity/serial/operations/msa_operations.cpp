@@ -54,7 +54,7 @@ GoldenOperation module(const GoldenCase&, GoldenArguments& arguments) {
             const auto source = [&in](const std::string& name) { return in.input("feats." + name); };
             const at::Tensor permutation = options.subsample_msa ? in.input("rand.000") : at::Tensor();
             return safetensors::Tensors{{"z", block(in.input("z"), in.input("emb"), serial::MsaFeatures::from(source),
-                                                    serial::Dropout(), permutation)}};
+                                                    in.input("feats.token_pad_mask"), serial::Dropout(), permutation)}};
           }};
 }
 

@@ -1,26 +1,14 @@
 // Parity of pair-weighted averaging.
 #include "trunk/msa/pair_weighted_averaging.hpp"
 
-#include <algorithm>
-
 #include "parity/harness/block_parity.hpp"
+#include "parity/trunk/msa/msa_bytes.hpp"
 #include "serial/pair_weighted_averaging.hpp"
 
 using namespace cpize;
 using namespace cpize::parity;
 
-/// An MSA shard, in bytes.
-static double u(const CostPoint& p) {
-  return p.b("M") / static_cast<double>(p.sizes["N"]) * static_cast<double>(p.sizes["S"]);
-}
-/// The whole logits of all heads from their owner to all others, and the maximum of the mask along rows (fp32).
-static double logits(const CostPoint& p) { return (p.q() - 1) * p.b("heads"); }
-static double maxima(const CostPoint& p) {
-  return 4. * static_cast<double>(p.sizes["N"]) / p.mesh.extent(Axis::cp0) * (p.mesh.extent(Axis::cp1) - 1);
-}
-/// Of an element that is added up, in elements of an activation.
-static double wide(const CostPoint& p) { return std::max(1., 4 / p.element_bytes); }
-
+static double heads(const CostPoint& p) { return static_cast<double>(p.sizes["heads"]); }
 /// The gradients of proj_m, proj_g and proj_o.
 static double parameters(const CostPoint& p) {
   return 3 * std::max(p.element_bytes, 4.) * static_cast<double>(p.sizes["M"] * p.sizes["channels"]);
@@ -35,6 +23,7 @@ static BlockCase pair_weighted_averaging() {
       .mask<Msa>("msa_mask", {"B", "S", "N"})  // not read: tokens without a valid partner are padding
       .output("y", {"B", "S", "N", "M"})
       .masked_by("msa_mask")
+      .size("1", 1)
       .size("S", 5)  // fewer than the ranks of the larger meshes
       .size("M", 10)
       .size("width", 4)
@@ -76,11 +65,11 @@ static BlockCase pair_weighted_averaging() {
                   {"channels", 256},
                   {"at_once", 0},
                   {"panel", 0}})
-      .bound("sent_bytes.forward", [](const CostPoint& p) { return logits(p) + maxima(p); })
-      .bound("sent_bytes.backward", [](const CostPoint& p) { return (1 + wide(p)) * logits(p); })
+      .bound("sent_bytes.forward", [](const CostPoint& p) { return to_all(p, heads(p)) + partner_maxima(p); })
+      .bound("sent_bytes.backward", [](const CostPoint& p) { return (1 + wide(p)) * to_all(p, heads(p)); })
       .bound("saved_bytes", [](const CostPoint& p) { return p.b("heads") + 4096; })
-      .bound("peak_bytes.forward", [](const CostPoint& p) { return p.b() + u(p); })
-      .bound("peak_bytes.step", [](const CostPoint& p) { return 2 * p.b() + 3 * u(p) + parameters(p); });
+      .bound("peak_bytes.forward", [](const CostPoint& p) { return p.b() + msa_shard(p); })
+      .bound("peak_bytes.step", [](const CostPoint& p) { return 2 * p.b() + 3 * msa_shard(p) + parameters(p); });
 }
 
 CPIZE_PARITY_MAIN(pair_weighted_averaging)
