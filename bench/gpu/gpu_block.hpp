@@ -13,14 +13,15 @@ struct GpuBlockRun {
   bool step = false;                     // forward, backward and reduce_gradients; else forward without gradients
   at::ScalarType dtype = at::kBFloat16;  // of activations; parameters are fp32, bf16 runs under autocast
   std::int64_t tokens = 0;
-  bool fused = true;        // false: the plain path of the triangle multiplication, named tri_mul_out_plain
+  bool fused = true;        // false: the plain path, named tri_mul_out_plain
+  bool graph = false;       // replayed as a CUDA graph (trunk/replay.hpp), named pairformer_layer_graph; forward only
   std::int64_t chunks = 0;  // channel chunks of the triangle multiplication; 0: its own choice
 
   /// tri_mul_out/forward/bf16/N:2048/gpus:2
   std::string name(const MeshShape& mesh) const;
 };
 
-/// tri_mul_out, tri_mul_in, transition, pair_init: 128 pair channels, 384 token channels, batch 1.
+/// The trunk's blocks with 128 pair channels, 384 token channels, 4 and 16 heads, an MSA of 1,024 rows, batch 1.
 const std::vector<std::string>& gpu_block_names();
 
 class GpuBlock {
@@ -34,6 +35,8 @@ class GpuBlock {
   /// Above inputs and parameters: of the fullest rank. Sent: of the busiest rank. Both in one run.
   std::int64_t peak_bytes() const { return peak_bytes_; }
   std::int64_t sent_bytes() const { return sent_bytes_; }
+  /// Of matrix products in one run on one rank.
+  double flops() const { return flops_; }
   /// What perfect kernels would take on one rank: bytes that must move through memory at kCopyBandwidth, plus matrix
   /// products at kMatmulRate; exchanged bytes not counted.
   double floor_seconds() const { return floor_seconds_; }
@@ -45,14 +48,13 @@ class GpuBlock {
   MeshPtr mesh_;
   at::Device device_;
   bool step_;
-  std::function<at::Tensor()> forward_;
-  std::vector<at::Tensor> leaves_, parameters_;
-  at::Tensor output_gradient_;
+  std::function<std::vector<at::Tensor>()> forward_;
+  std::vector<at::Tensor> leaves_, parameters_, output_gradients_;
   std::int64_t peak_bytes_ = 0, sent_bytes_ = 0;
-  double floor_seconds_ = 0;
+  double floor_seconds_ = 0, flops_ = 0;
 };
 
-/// Measured on an H200: a copy's bytes a second, read and written; bf16 matrix products.
-inline constexpr double kCopyBandwidth = 4.2e12, kMatmulRate = 788e12;
+/// Measured on an H200: a copy's bytes a second, read and written; bf16 matrix products. By the datasheet: fp32 ones.
+inline constexpr double kCopyBandwidth = 4.2e12, kMatmulRate = 788e12, kWideMatmulRate = 67e12;
 
 }  // namespace cpize::bench

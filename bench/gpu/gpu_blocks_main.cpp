@@ -1,13 +1,14 @@
-// cpize_bench_gpu: the triangle multiplications, the transition and the pair initialisation on GPUs, one a rank.
+// cpize_bench_gpu: the trunk's blocks and its layer on GPUs, one a rank.
 //
 //   cpize_bench_gpu --tokens 512,1024,2048 --benchmark_out=one.json                      one GPU
 //   torchrun --no-python --nproc-per-node 2 cpize_bench_gpu --mesh 1x2 ...                two
 //
-// --blocks, --dtypes (bf16,fp32), --tokens: lists; --runs N repetitions; --plain adds the plain path of the triangle
-// multiplication; --chunks N cuts its channels otherwise; --trace FILE writes
+// --blocks, --dtypes (bf16,fp32), --tokens: lists; --runs N repetitions; --plain adds the plain path (bf16), --graph
+// forwards replayed as CUDA graphs;
+// --chunks N cuts its channels otherwise; --trace FILE writes
 // one run of the last benchmark as a Chrome trace (of every rank, FILE.<rank>). The other flags are Google Benchmark's.
-// Names: block/forward|step/dtype/N:2048/gpus:1. Counters: peak_bytes, sent_bytes, floor_ms. What does not fit into
-// memory is reported as an error of that benchmark.
+// Names: block/forward|step/dtype/N:2048/gpus:1. Counters: peak_bytes, sent_bytes, flops, floor_ms. What does not fit
+// into memory is reported as an error of that benchmark.
 #include <benchmark/benchmark.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
@@ -30,7 +31,7 @@ struct Suite {
   MeshShape mesh;
   std::vector<std::string> blocks = gpu_block_names(), dtypes{"bf16"}, tokens{"512", "1024", "2048", "4096"};
   int runs = 9;
-  bool plain = false;
+  bool plain = false, graph = false;
   std::string trace;
   std::int64_t chunks = 0;
 };
@@ -58,6 +59,8 @@ Suite read_flags(std::vector<std::string>& arguments) {
     const std::string flag = arguments[i];
     if (flag == "--plain") {
       suite.plain = true;
+    } else if (flag == "--graph") {
+      suite.graph = true;
     } else if (const auto known = flags.find(flag); known == flags.end()) {
       rest.push_back(flag);
     } else {
@@ -98,6 +101,11 @@ void trace(const GpuBlock& block, const std::string& file) {
   torch::autograd::profiler::disableProfiler()->save(file);
 }
 
+/// Whether a flag chooses the plain path of this block.
+bool has_plain_path(const std::string& block) {
+  return block.starts_with("tri_") || block == "transition" || block == "pairformer_layer";
+}
+
 int runs_at_once(std::int64_t tokens) { return tokens <= 512 ? 20 : tokens <= 1024 ? 8 : tokens <= 2048 ? 3 : 1; }
 
 /// One block at a time is held: all repetitions share it.
@@ -128,6 +136,7 @@ void measure(benchmark::State& state, const GpuBlockRun& run, comm::ProcessWorld
   for (auto _ : state) state.SetIterationTime(holder.block->seconds(runs_at_once(run.tokens)));
   state.counters["peak_bytes"] = static_cast<double>(holder.block->peak_bytes());
   state.counters["sent_bytes"] = static_cast<double>(holder.block->sent_bytes());
+  state.counters["flops"] = holder.block->flops();
   state.counters["floor_ms"] = holder.block->floor_seconds() * 1e3;
 }
 
@@ -141,20 +150,25 @@ int run(comm::ProcessWorld& world, const Suite& suite, std::vector<std::string> 
 
   const MeshPtr mesh = world.mesh(suite.mesh);
   Holder holder;
+  const auto add = [&](const GpuBlockRun& r) {
+    benchmark::RegisterBenchmark(r.name(suite.mesh).c_str(),
+                                 [&, r](benchmark::State& state) { measure(state, r, world, mesh, holder); })
+        ->Iterations(1)
+        ->Repetitions(suite.runs)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  };
   for (const auto& block : suite.blocks)
     for (const bool fused : {true, false})
       for (const auto& dtype : suite.dtypes)
         for (const bool step : {false, true})
           for (const auto& tokens : suite.tokens) {
-            if (!fused && (!suite.plain || !block.starts_with("tri_mul") || dtype != "bf16")) continue;
-            const GpuBlockRun r{block, step,        dtype == "bf16" ? at::kBFloat16 : at::kFloat, std::stoll(tokens),
-                                fused, suite.chunks};
-            benchmark::RegisterBenchmark(r.name(suite.mesh).c_str(),
-                                         [&, r](benchmark::State& state) { measure(state, r, world, mesh, holder); })
-                ->Iterations(1)
-                ->Repetitions(suite.runs)
-                ->UseManualTime()
-                ->Unit(benchmark::kMillisecond);
+            if (!fused && (!suite.plain || !has_plain_path(block) || dtype != "bf16")) continue;
+            GpuBlockRun r{block, step,        dtype == "bf16" ? at::kBFloat16 : at::kFloat, std::stoll(tokens), fused,
+                          false, suite.chunks};
+            add(r);
+            r.graph = true;
+            if (suite.graph && fused && !step) add(r);
           }
   PlainNames<benchmark::ConsoleReporter> console;
   PlainNames<benchmark::JSONReporter> json;
