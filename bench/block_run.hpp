@@ -1,26 +1,30 @@
-// Runs one block of the pair slice, serial or on a mesh with ranks as threads, and says what it cost.
+// Runs one block, serial or on a mesh with ranks as threads, and says what it cost. Blocks are the parity cases: what
+// is timed is what is proved.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "mesh/mesh_shape.hpp"
-#include "profile/scoped_slice.hpp"
+#include "parity/harness/block_case.hpp"
 
 namespace cpize::bench {
 
+/// Every case of this program that has a cost size, in the order of names.
+const std::vector<parity::BlockCase>& benchmarked_cases();
+/// ConfigError that lists the names, for an unknown one.
+const parity::BlockCase& case_named(const std::string& name);
+
 struct BlockRun {
-  std::string block;  // one of block_names()
+  std::string block;  // a case's name
   bool step = false;  // forward and backward (a port: and reduce_gradients of the block), or forward without gradients
-  profile::SliceSize size;
-  std::optional<MeshShape> mesh;  // none: serial, one thread
+  parity::Sizes sizes;                 // on top of the case's cost size; N at least
+  at::ScalarType dtype = at::kDouble;  // fp64, fp32; bf16: under autocast
+  std::optional<MeshShape> mesh;       // none: serial, one thread
 
   /// block/forward|step/dtype/N:64/mesh:1x2x2
   std::string name() const;
 };
-
-/// pair_init, tri_mul_out, tri_mul_in, transition, slice.
-const std::vector<std::string>& block_names();
 
 struct BlockCost {
   std::vector<double> seconds;  // of each repetition, the slowest rank's
@@ -29,8 +33,7 @@ struct BlockCost {
   double flops = 0;             // matrix products of all ranks, recomputation included
 };
 
-/// One untimed run that counts bytes and operations, then `repetitions` timed ones. ConfigError for an unknown
-/// block.
+/// One untimed run that counts bytes and operations, then `repetitions` timed ones.
 BlockCost run_block(const BlockRun& run, int repetitions);
 
 }  // namespace cpize::bench

@@ -14,7 +14,8 @@ void measure(benchmark::State& state, const BlockRun& run) {
   state.counters["sent_bytes"] = static_cast<double>(cost.sent_bytes);
   state.counters["peak_bytes"] = static_cast<double>(cost.peak_bytes);
   state.counters["tokens_per_s"] =
-      Counter(static_cast<double>(run.size.tokens * run.size.batch), Counter::kIsIterationInvariantRate);
+      Counter(static_cast<double>(run.sizes["N"] * (run.mesh ? run.mesh->extent(Axis::dp) : 1)),
+              Counter::kIsIterationInvariantRate);
   state.counters["flops_per_s"] = Counter(cost.flops, Counter::kIsIterationInvariantRate);
 }
 
@@ -26,19 +27,21 @@ SuiteOptions full_suite() {
           {at::kFloat, at::kDouble}};
 }
 
-void register_blocks(const SuiteOptions& options) {
-  for (const auto& block : block_names())
+std::size_t register_blocks(const SuiteOptions& options) {
+  std::size_t count = 0;
+  for (const auto& block : benchmarked_cases())
     for (const bool step : {false, true})
       for (const auto dtype : options.dtypes)
         for (const auto tokens : options.tokens)
           for (const auto& mesh : options.meshes) {
-            BlockRun run{block, step, {mesh ? mesh->extent(Axis::dp) : 1, tokens, options.channels}, mesh};
-            run.size.dtype = dtype;
+            const BlockRun run{block.name(), step, {{"N", tokens}}, dtype, mesh};
             benchmark::RegisterBenchmark(run.name().c_str(), [run](benchmark::State& state) { measure(state, run); })
                 ->Iterations(options.repetitions)
                 ->UseManualTime()
                 ->Unit(benchmark::kMillisecond);
+            ++count;
           }
+  return count;
 }
 
 }  // namespace cpize::bench

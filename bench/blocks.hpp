@@ -1,4 +1,4 @@
-// The Google Benchmark suite: each block of the pair slice, serial against port.
+// The Google Benchmark suite: every block that is proved, serial against port.
 #pragma once
 #include "bench/block_run.hpp"
 
@@ -8,15 +8,15 @@ struct SuiteOptions {
   std::vector<std::int64_t> tokens;
   std::vector<std::optional<MeshShape>> meshes;  // none: serial
   std::vector<at::ScalarType> dtypes;
-  std::int64_t channels = 64;
   int repetitions = 3;
 };
 
 /// The suite of `cpize_bench`.
 SuiteOptions full_suite();
 
-/// Registers block x forward|step x dtype x N x mesh. Counters: sent_bytes (busiest rank), peak_bytes (fullest rank,
-/// above inputs and parameters), tokens_per_s, flops_per_s (matrix products of all ranks, recomputation included).
-void register_blocks(const SuiteOptions& options);
+/// Registers block x forward|step x dtype x N x mesh, at the widths of the case's cost size. Counters: sent_bytes
+/// (busiest rank), peak_bytes (fullest rank, above inputs and parameters), tokens_per_s, flops_per_s (matrix products
+/// of all ranks, recomputation included). Returns how many.
+std::size_t register_blocks(const SuiteOptions& options);
 
 }  // namespace cpize::bench

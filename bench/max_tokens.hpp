@@ -9,7 +9,8 @@ using StepMemory = parity::SizeProbe;
 using parity::find_max_tokens;
 using parity::MaxTokens;
 
-/// One step of the slice: features, parameters, output gradient and all.
-StepMemory measure_step_memory(const profile::SliceSize& size, const std::optional<MeshShape>& mesh);
+/// One step of a case in fp64, inputs, parameters, output gradients and all. None: serial.
+StepMemory measure_step_memory(const std::string& block, const parity::Sizes& sizes,
+                               const std::optional<MeshShape>& mesh);
 
 }  // namespace cpize::bench

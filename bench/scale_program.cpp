@@ -1,5 +1,5 @@
 // cpize_bench_scale, phase 7: largest N within a memory budget, time over N, and the block suite at one size; writes
-// docs/cp_benchmark.md (the task's artifact). By hand: --mesh 1x2x2 --size MiB=256,C=64,N=128 (N: largest timed).
+// docs/cp_benchmark.md (the task's artifact). By hand: --mesh 1x2x2 --size MiB=256,N=128 (N: largest timed).
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -39,19 +39,18 @@ class Collector : public benchmark::BenchmarkReporter {
   std::string errors_;
 };
 
-ScaleResult measure_scale(const profile::SliceSize& size, const std::optional<MeshShape>& mesh, std::int64_t budget,
-                          std::int64_t largest_timed) {
-  ScaleResult result{size, mesh, {}, {}};
+/// The model whose step is scaled: the composition that holds all others.
+constexpr const char* kModel = "recycling";
+
+ScaleResult measure_scale(const std::optional<MeshShape>& mesh, std::int64_t budget, std::int64_t largest_timed) {
+  ScaleResult result{mesh ? mesh->extent(Axis::dp) : 1, mesh, {}, {}};
   result.max_tokens = find_max_tokens(budget, [&](std::int64_t tokens) {
-    auto at = size;
-    at.tokens = tokens;
-    return measure_step_memory(at, mesh);
+    return measure_step_memory(kModel, {{"N", tokens}}, mesh);
   });
   for (const std::int64_t quarter : {1, 2, 3, 4}) {
-    auto at = size;
-    at.tokens = std::max<std::int64_t>(1, largest_timed * quarter / 4);
-    const BlockCost cost = run_block({"slice", true, at, mesh}, 2);
-    result.over_n.push_back({at.tokens, cost.peak_bytes, *std::min_element(cost.seconds.begin(), cost.seconds.end())});
+    const std::int64_t tokens = std::max<std::int64_t>(1, largest_timed * quarter / 4);
+    const BlockCost cost = run_block({kModel, true, {{"N", tokens}}, at::kDouble, mesh}, 2);
+    result.over_n.push_back({tokens, cost.peak_bytes, *std::min_element(cost.seconds.begin(), cost.seconds.end())});
   }
   return result;
 }
@@ -81,7 +80,7 @@ Measurement measure(const Request& request) {
   Measurement m("bench");
   parity::describe_environment(m);
   std::vector<ScaleResult> results;
-  SuiteOptions suite{{request.size_or("N", 128) / 2}, {std::nullopt}, {at::kDouble}, request.size_or("C", 64), 2};
+  SuiteOptions suite{{request.size_or("N", 128) / 2}, {std::nullopt}, {at::kDouble}, 2};
   std::vector<std::pair<std::string, MeshShape>> cells;
   for (const auto& name : request.cells) {
     const auto cell_name = parity::CellName::parse(name);
@@ -89,17 +88,11 @@ Measurement measure(const Request& request) {
     cells.emplace_back(name, MeshShape::parse(cell_name.mesh));
     suite.meshes.emplace_back(cells.back().second);
   }
-  const profile::SliceSize one{1, 0, suite.channels};
-  results.push_back(measure_scale(one, {}, budget, largest));
-  for (const auto& [name, mesh] : cells) {
-    auto size = one;
-    size.batch = mesh.extent(Axis::dp);
-    results.push_back(measure_scale(size, mesh, budget, largest));
-  }
-  register_blocks(suite);
+  results.push_back(measure_scale({}, budget, largest));
+  for (const auto& [name, mesh] : cells) results.push_back(measure_scale(mesh, budget, largest));
+  const std::size_t expected = register_blocks(suite);
   Collector collector;
   benchmark::RunSpecifiedBenchmarks(&collector);
-  const std::size_t expected = block_names().size() * 2 * suite.meshes.size();
 
   const ScaleResult& serial = results[0];
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -112,14 +105,14 @@ Measurement measure(const Request& request) {
     cell.counter("peak_bytes.max_tokens", static_cast<double>(port.max_tokens.largest().peak_bytes),
                  static_cast<double>(budget));
     const auto &at = port.over_n.back(), &at_serial = serial.over_n.back();
-    cell.counter("tokens_per_s", static_cast<double>(at.tokens * port.size.batch) / at.seconds);
+    cell.counter("tokens_per_s", static_cast<double>(at.tokens * port.batch) / at.seconds);
     cell.counter("tokens_per_s.serial", static_cast<double>(at_serial.tokens) / at_serial.seconds);
     cell.counter("peak_bytes.step", static_cast<double>(at.peak_bytes));
     cell.counter("peak_bytes.step.serial", static_cast<double>(at_serial.peak_bytes));
   }
   m.detail_json("blocks", json_of(collector.lines()));
-  parity::write_artifact(
-      request, scale_report(budget, results, collector.lines(), static_cast<int>(std::thread::hardware_concurrency())));
+  parity::write_artifact(request, scale_report(kModel, budget, results, collector.lines(),
+                                               static_cast<int>(std::thread::hardware_concurrency())));
   return m;
 }
 

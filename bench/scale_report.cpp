@@ -16,21 +16,18 @@ double counter(const BlockLine& line, const std::string& name) {
 
 }  // namespace
 
-std::string scale_report(std::int64_t budget, const std::vector<ScaleResult>& results,
+std::string scale_report(const std::string& model, std::int64_t budget, const std::vector<ScaleResult>& results,
                          const std::vector<BlockLine>& blocks, int hardware_threads) {
   std::string text = fmt::format(
-      "# Benchmark of the pair slice\n\n"
-      "Training steps (forward, backward, reduction of parameter gradients) of the pair slice with C = {} channels in "
-      "{}; ranks are threads of one process on {} hardware thread{}, one intra-op thread a rank and for serial, so "
-      "times on a mesh gain nothing beyond that many ranks. Memory does: it is counted by the allocator for each "
-      "rank.\n\n"
+      "# Benchmark of the {}\n\n"
+      "Training steps (forward, backward, reduction of parameter gradients) in fp64; ranks are threads of one process "
+      "on {} hardware thread{}, one intra-op thread a rank and for serial, so times on a mesh gain nothing beyond that "
+      "many ranks. Memory does: it is counted by the allocator for each rank.\n\n"
       "## Largest number of tokens in {:.0f} MiB a rank\n\n"
-      "Everything a rank holds counts: features, parameters and their gradients, output gradient, activations. Found "
-      "by "
-      "bisection between measured sizes.\n\n"
+      "Everything a rank holds counts: features, parameters and their gradients, output gradients, activations. Found "
+      "by bisection between measured sizes.\n\n"
       "| | fits | does not fit | peak at the largest (MiB) | probes |\n|---|---|---|---|---|\n",
-      results.empty() ? 0 : results[0].size.channels, results.empty() ? "" : c10::toString(results[0].size.dtype),
-      hardware_threads, hardware_threads == 1 ? "" : "s", mib(budget));
+      model, hardware_threads, hardware_threads == 1 ? "" : "s", mib(budget));
   for (const auto& r : results)
     text += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", label(r.mesh), r.max_tokens.fits, r.max_tokens.does_not_fit,
                         mib(r.max_tokens.largest().peak_bytes), r.max_tokens.probes.size());
@@ -40,7 +37,7 @@ std::string scale_report(std::int64_t budget, const std::vector<ScaleResult>& re
   for (const auto& r : results)
     for (const auto& at : r.over_n)
       text += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.2f} |\n", label(r.mesh), at.tokens, 1e3 * at.seconds,
-                          static_cast<double>(at.tokens * r.size.batch) / at.seconds, mib(at.peak_bytes));
+                          static_cast<double>(at.tokens * r.batch) / at.seconds, mib(at.peak_bytes));
   text +=
       "\n## Blocks\n\nMeans of Google Benchmark. Bytes sent by the busiest rank, peak of the fullest rank above inputs "
       "and parameters, matrix products of all ranks with recomputation.\n\n| block | ms | sent (MiB) | peak (MiB) | "

@@ -14,13 +14,14 @@ struct BlockLine {
 };
 
 struct ScaleResult {
-  profile::SliceSize size;  // without tokens
+  std::int64_t batch = 1;
   std::optional<MeshShape> mesh;
   MaxTokens max_tokens;
   std::vector<StepMemory> over_n;  // tokens, peak above inputs, and the fastest of the repetitions
 };
 
-std::string scale_report(std::int64_t budget, const std::vector<ScaleResult>& results,
+/// `model`: the case, and its widths in words.
+std::string scale_report(const std::string& model, std::int64_t budget, const std::vector<ScaleResult>& results,
                          const std::vector<BlockLine>& blocks, int hardware_threads);
 
 }  // namespace cpize::bench

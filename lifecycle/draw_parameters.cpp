@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "lifecycle/counter_random.hpp"
+#include "random/draw.hpp"
 
 namespace cpize::lifecycle {
 
@@ -12,7 +12,7 @@ void draw_parameters(torch::nn::Module& module, std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   for (const auto& item : module.named_parameters()) {
     at::Tensor p = item.value();
-    const at::Tensor drawn = CounterStream(seed, item.key(), 0).uniform(p.sizes().vec());
+    const at::Tensor drawn = random::uniform(random::Stream(seed, item.key()), p.sizes(), at::kDouble) * 2 - 1;
     if (p.dim() > 1)
       p.copy_(drawn * std::sqrt(3.0 / static_cast<double>(p.size(-1))));
     else

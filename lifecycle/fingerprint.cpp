@@ -5,10 +5,17 @@
 #include <cstdio>
 #include <cstring>
 
-#include "lifecycle/counter_random.hpp"
 
 namespace cpize::lifecycle {
 namespace {
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014) on `x` plus its increment: a bijection of 64-bit words.
+constexpr std::uint64_t splitmix64(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
 
 std::uint64_t absorb(std::uint64_t state, const void* data, std::size_t bytes) {
   const auto* cursor = static_cast<const char*>(data);

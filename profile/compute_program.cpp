@@ -1,4 +1,4 @@
-// cpize_profile_compute, phase 6: the time of a training step of the pair slice by scope, communication against
+// cpize_profile_compute, phase 6: the time of a training step of the trunk by scope, communication against
 // computation; writes docs/nsys_report.md (the task's artifact) and Chrome traces beside it. By hand: --mesh 1x2x2
 // --size N=96,C=64; on a GPU: --cell 1x1x1/nccl/bf16/cuda --size N=1024 --out docs.
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "profile/device_report.hpp"
 #include "profile/device_step.hpp"
 #include "profile/gpu_cell.hpp"
+#include "profile/profiled_trunk.hpp"
 
 namespace cpize::profile {
 namespace {
@@ -44,21 +45,22 @@ std::string communication_doubt(const DeviceTimes& t, int ranks) {
 }
 
 /// What speaks against the claim that the kernels' scopes are known.
-std::string scope_doubt(const DeviceTimes& t) {
+std::string scope_doubt(const ProfiledModel& model, const DeviceTimes& t) {
   if (t.without_launch > 0)
     return std::to_string(t.without_launch) + " of " + std::to_string(t.activities) + " kernels have no launch";
   if (t.attributed_share() < 0.95)
     return "only " + std::to_string(100 * t.attributed_share()) + " % of the kernels' time is in named scopes";
-  for (const auto& scope : slice_scopes())
+  for (const auto& scope : model.scopes)
     if (scope != "reduce_gradients" && !t.places.contains({scope, Phase::forward}))
       return "no kernel was booked to " + scope;
   return "";
 }
 
 /// One rank's step on its GPU.
-RankFindings measure_rank(const Request& request, const parity::Setting& setting, const MeshPtr& mesh) {
-  const SliceSize size = gpu_slice_size(request, setting);
-  PortSliceRun run(make_slice_problem(size), mesh);
+RankFindings measure_rank(const Request& request, const ProfiledModel& model, const CaseProblem& problem,
+                          const MeshPtr& mesh) {
+  const parity::Setting& setting = problem.setting;
+  PortCaseRun run(problem, mesh);
   const std::string trace = beside_artifact(request, setting.mesh.str() + "." + setting.dtype_name() + ".rank" +
                                                          std::to_string(mesh->rank()) + ".trace.json");
   const DeviceTimes t = measure_device_times(
@@ -66,7 +68,7 @@ RankFindings measure_rank(const Request& request, const parity::Setting& setting
         run.step(after_forward);
         run.clear_gradients();
       },
-      mesh, size.device, trace);
+      mesh, setting.device(), trace);
   RankFindings found;
   found.numbers = {
       {"unattributed_share", 1 - t.attributed_share()}, {"step_ms", 1e3 * t.wall},
@@ -74,10 +76,10 @@ RankFindings measure_rank(const Request& request, const parity::Setting& setting
       {"communication_ms", 1e3 * t.communication},      {"exposed_communication_ms", 1e3 * t.exposed},
       {"pack_ms", 1e3 * t.seconds(Work::pack)},         {"idle_ms", 1e3 * t.idle},
       {"idle_for_host_ms", 1e3 * t.idle_for_host},      {"sent_bytes.step", static_cast<double>(t.sent_bytes)}};
-  found.texts = {{"section", device_section(title_of(setting, size), t, slice_scopes(), trace)},
+  found.texts = {{"section", device_section(title_of(problem), t, model.scopes, trace)},
                  {"exposed", exposed_by_name(t)},
                  {"communication doubt", communication_doubt(t, mesh->size())},
-                 {"scope doubt", scope_doubt(t)}};
+                 {"scope doubt", scope_doubt(model, t)}};
   return found;
 }
 
@@ -93,10 +95,13 @@ void print_table(const std::string& name, const RankFindings& found) {
 Measurement measure_on_gpus(const Request& request) {
   Measurement m("profile");
   parity::describe_environment(m);
+  const ProfiledModel model = profiled_trunk();
   std::vector<std::string> sections;
   for (const auto& name : request.cells) {
     const auto setting = parity::Setting::of(parity::CellName::parse(name));
-    const auto ranks = on_every_gpu(setting, [&](const MeshPtr& mesh) { return measure_rank(request, setting, mesh); });
+    const CaseProblem problem = make_case_problem(model.block, sizes_by_hand(request, setting), setting);
+    const auto ranks =
+        on_every_gpu(setting, [&](const MeshPtr& mesh) { return measure_rank(request, model, problem, mesh); });
     const RankFindings& slowest = largest_by(ranks, "step_ms");
     sections.push_back(slowest.texts.at("section"));
     parity::Cell& cell = m.cell(name);
@@ -109,24 +114,36 @@ Measurement measure_on_gpus(const Request& request) {
     if (request.by_hand && parity::reports_here()) print_table(name, slowest);
   }
   if (parity::reports_here())
-    parity::write_artifact(request, device_report(sections, device_name(parity::gpu_of_this_process())));
+    parity::write_artifact(request, device_report(model.title, sections, device_name(parity::gpu_of_this_process())));
   return m;
 }
 
 Measurement measure_on_cpu(const Request& request) {
   Measurement m("profile");
   parity::describe_environment(m);
+  const ProfiledModel model = profiled_trunk();
   std::vector<MeasuredTimes> runs;
   for (const auto& name : request.cells) {
     const auto cell_name = parity::CellName::parse(name);
     cell_name.require_threads_fp64_cpu();
-    const MeshShape mesh = MeshShape::parse(cell_name.mesh);
-    const SliceSize size{mesh.extent(Axis::dp), request.size_or("N", 96), request.size_or("C", 64)};
-    const SliceProblem problem = make_slice_problem(size);
-    runs.push_back(
-        {size, mesh, profile_port_compute(problem, mesh, beside_artifact(request, mesh.str() + ".trace.json"))});
-    const ComputeProfile port = runs.back().profile;
-    runs.push_back({size, {}, profile_serial_compute(problem, beside_artifact(request, "serial.trace.json"))});
+    const auto setting = parity::Setting::of(cell_name);
+    const CaseProblem problem = make_case_problem(model.block, sizes_by_hand(request, setting), setting);
+    const ComputeProfile port = measure_times(
+        setting.mesh,
+        [&](const MeshPtr& mesh) -> Step {
+          auto run = std::make_shared<PortCaseRun>(problem, mesh);
+          return [run](const AfterForward& after_forward) { run->step(after_forward); };
+        },
+        beside_artifact(request, setting.mesh.str() + ".trace.json"));
+    runs.push_back({title_of(problem), model.scopes, false, port});
+    SerialCaseRun alone(problem);
+    runs.push_back({title_of(problem, true), model.scopes, true,
+                    measure_times(
+                        [&](const AfterForward& after_forward) {
+                          alone.step(after_forward);
+                          alone.clear_gradients();
+                        },
+                        beside_artifact(request, "serial.trace.json"))});
     const StepTimes &slowest = port.slowest(), &serial = runs.back().profile.slowest();
 
     double attributed = 1;
@@ -134,7 +151,7 @@ Measurement measure_on_cpu(const Request& request) {
     std::string unscoped;
     if (attributed < 0.95)
       unscoped = "only " + std::to_string(100 * attributed) + " % of some rank's step is in named scopes";
-    for (const auto& scope : slice_scopes())
+    for (const auto& scope : model.scopes)
       if (!slowest.own.contains({scope, Phase::forward})) unscoped = "no time was booked to " + scope;
     parity::Cell& cell = m.cell(name);
     cell.fact("scopes_attributed", parity::fact_unless(unscoped));
@@ -146,7 +163,8 @@ Measurement measure_on_cpu(const Request& request) {
     cell.counter("communication_bound_stages", static_cast<double>(communication_bound(slowest).size()));
     cell.counter("sent_bytes.step", static_cast<double>(slowest.sent_bytes));
   }
-  parity::write_artifact(request, compute_report(runs, static_cast<int>(std::thread::hardware_concurrency())));
+  parity::write_artifact(request,
+                         compute_report(model.title, runs, static_cast<int>(std::thread::hardware_concurrency())));
   return m;
 }
 

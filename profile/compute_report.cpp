@@ -16,11 +16,11 @@ double moving(const std::array<double, 3>& seconds) {
 
 std::string label(const std::string& scope) { return scope.empty() ? "(no scope)" : "`" + scope + "`"; }
 
-std::string scope_table(const StepTimes& times) {
+std::string scope_table(const StepTimes& times, const std::vector<std::string>& scopes) {
   std::string text =
       "| scope | phase | ms | share | compute (ms) | pack (ms) | transfer and waiting (ms) | communication "
       "|\n|---|---|---|---|---|---|---|---|\n";
-  std::vector<std::string> rows = slice_scopes();
+  std::vector<std::string> rows = scopes;
   for (const auto& [place, seconds] : times.own)
     if (std::find(rows.begin(), rows.end(), place.path) == rows.end()) rows.push_back(place.path);
   for (const auto& scope : rows)
@@ -58,9 +58,9 @@ std::vector<std::string> communication_bound(const StepTimes& times) {
   return stages;
 }
 
-std::string compute_report(const std::vector<MeasuredTimes>& runs, int hardware_threads) {
+std::string compute_report(const std::string& model, const std::vector<MeasuredTimes>& runs, int hardware_threads) {
   std::string text = fmt::format(
-      "# Time of a training step of the pair slice\n\n"
+      "# Time of a training step of {}\n\n"
       "One step (forward, backward, reduction of parameter gradients) recorded by Kineto, libtorch's profiler; every "
       "event's own time is booked to the named scope that it ran for, in backward to the scope that made the autograd "
       "node. Figures are of the rank whose step took longest. The profiler itself costs a few microseconds an event, "
@@ -69,13 +69,12 @@ std::string compute_report(const std::vector<MeasuredTimes>& runs, int hardware_
       "`pack` is packing and unpacking of exchanges; `transfer and waiting` is handing over, copying between ranks and "
       "waiting for peers. Ranks are threads of one process on {} hardware thread{}: where there are more ranks than "
       "those, waiting contains the time in which a peer had no core.\n",
-      hardware_threads, hardware_threads == 1 ? "" : "s");
+      model, hardware_threads, hardware_threads == 1 ? "" : "s");
   for (const auto& run : runs) {
     const StepTimes& t = run.profile.slowest();
-    text += fmt::format("\n## {}, N = {}, C = {}, {}\n\n", run.mesh ? "mesh " + run.mesh->str() : "serial",
-                        run.size.tokens, run.size.channels, c10::toString(run.size.dtype));
+    text += "\n## " + run.title + "\n\n";
     text += fmt::format("Step {:.1f} ms, {:.1f} % in named scopes.", 1e3 * t.wall, 100 * t.attributed() / t.wall);
-    if (run.mesh) {
+    if (!run.serial) {
       const auto stages = communication_bound(t);
       std::string names;
       for (const auto& stage : stages) names += (names.empty() ? "" : ", ") + stage;
@@ -89,7 +88,7 @@ std::string compute_report(const std::vector<MeasuredTimes>& runs, int hardware_
     if (!run.profile.trace.empty())
       text +=
           " Chrome trace: `" + std::filesystem::path(run.profile.trace).filename().string() + "` beside this report.";
-    text += "\n\n" + scope_table(t) + "\n### Longest operations\n\n" + operation_table(t);
+    text += "\n\n" + scope_table(t, run.scopes) + "\n### Longest operations\n\n" + operation_table(t);
   }
   return text;
 }

@@ -103,9 +103,9 @@ std::string device_section(const std::string& title, const DeviceTimes& t, const
   return text + "\n### By scope\n\n" + scope_table(t, scopes) + "\n### Longest kernels\n\n" + kernel_table(t);
 }
 
-std::string device_report(const std::vector<std::string>& sections, const std::string& gpu) {
+std::string device_report(const std::string& model, const std::vector<std::string>& sections, const std::string& gpu) {
   std::string text = fmt::format(
-      "# Time of a training step of the pair slice on {}\n\n"
+      "# Time of a training step of {} on {}\n\n"
       "One step (forward, backward, reduction of parameter gradients) recorded by Kineto, libtorch's profiler, one "
       "rank "
       "a process and GPU; figures are of the rank whose step took longest. Every kernel is booked to the named scope "
@@ -114,7 +114,7 @@ std::string device_report(const std::vector<std::string>& sections, const std::s
       "`communication` is the time of NCCL's kernels, waiting for peers included; it is exposed where no other kernel "
       "runs beside it. compute + exposed communication + idle = step. Idle time is booked to the scope whose work came "
       "next.\n",
-      gpu);
+      model, gpu);
   for (const auto& section : sections) text += section;
   return text;
 }

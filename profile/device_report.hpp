@@ -14,6 +14,6 @@ std::string device_section(const std::string& title, const DeviceTimes& times, c
                            const std::string& trace);
 
 /// The whole report.
-std::string device_report(const std::vector<std::string>& sections, const std::string& gpu);
+std::string device_report(const std::string& model, const std::vector<std::string>& sections, const std::string& gpu);
 
 }  // namespace cpize::profile

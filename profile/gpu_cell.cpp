@@ -54,13 +54,11 @@ std::string first_text(const std::vector<RankFindings>& ranks, const std::string
   return "";
 }
 
-SliceSize gpu_slice_size(const parity::Request& request, const parity::Setting& setting) {
-  SliceSize size{setting.mesh.extent(Axis::dp), request.size_or("N", 1024), request.size_or("C", 128),
-                 request.size_or("S", 384)};
-  size.dtype = setting.dtype;
-  size.autocast = setting.autocast();
-  size.device = setting.device();
-  return size;
+parity::Sizes sizes_by_hand(const parity::Request& request, const parity::Setting& setting) {
+  parity::Sizes sizes;
+  if (setting.device_type != at::kCPU) sizes.set("N", 1024);
+  for (const auto& [letter, value] : request.sizes) sizes.set(letter, value);
+  return sizes;
 }
 
 parity::Request with_output_folder(parity::Request request, const std::string& report) {
@@ -78,11 +76,6 @@ std::string beside_artifact(const parity::Request& request, const std::string& e
   const std::filesystem::path artifact(request.artifact);
   std::filesystem::create_directories(artifact.parent_path());
   return (artifact.parent_path() / (artifact.stem().string() + "." + ending)).string();
-}
-
-std::string title_of(const parity::Setting& setting, const SliceSize& size) {
-  return fmt::format("mesh {} over {}, {}, N = {}, C = {}", setting.mesh.str(), setting.backend, setting.dtype_name(),
-                     size.tokens, size.channels);
 }
 
 }  // namespace cpize::profile

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parity/harness/ranks.hpp"
-#include "profile/scoped_slice.hpp"
+#include "profile/case_step.hpp"
 
 namespace cpize::profile {
 
@@ -24,15 +24,13 @@ const RankFindings& largest_by(const std::vector<RankFindings>& ranks, const std
 /// The first rank's text of that name that is not "", with its rank; "" where none has one.
 std::string first_text(const std::vector<RankFindings>& ranks, const std::string& name);
 
-/// The slice on GPUs: 128 pair channels, 384 token channels, 1,024 tokens, unless --size (N, C, S) says otherwise.
-SliceSize gpu_slice_size(const parity::Request& request, const parity::Setting& setting);
+/// Sizes by hand (--size), as a case takes them; on GPUs N is 1,024 unless said.
+parity::Sizes sizes_by_hand(const parity::Request& request, const parity::Setting& setting);
 
 /// `--out FOLDER` by hand: the artifact is written there as `report`, with what lies beside it. ConfigError where
 /// another argument is left.
 parity::Request with_output_folder(parity::Request request, const std::string& report);
 /// `<artifact without extension>.<ending>` beside the artifact, its folder made; "" where there is no artifact.
 std::string beside_artifact(const parity::Request& request, const std::string& ending);
-/// "1x1x2 over nccl, bf16, N = 1024, C = 128"
-std::string title_of(const parity::Setting& setting, const SliceSize& size);
 
 }  // namespace cpize::profile

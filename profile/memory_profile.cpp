@@ -8,17 +8,6 @@
 namespace cpize::profile {
 namespace {
 
-/// Everything but the budgets.
-template <class Run>
-MemoryProfile profile_step(Run& run, at::ScalarType dtype) {
-  return {measure_memory([&](const AfterForward& after_forward) { run.step(after_forward); }, dtype), 0, 0, {}, {}};
-}
-
-/// Scopes whose result is one z, in the memory of the scope.
-bool makes_z(const std::string& scope) {
-  return scope == "pair_init" || scope == "tri_mul_out" || scope == "tri_mul_in" || scope == "transition_z";
-}
-
 std::string exceeded(const std::string& what, double bytes, double budget) {
   if (bytes <= budget) return "";
   char text[200];
@@ -38,7 +27,7 @@ double MemoryProfile::saved_of(const std::string& scope) const {
   double sum = 0;
   for (const auto& [place, bytes] : saved)
     if (place.path == scope) sum += static_cast<double>(bytes);
-  return sum - (makes_z(scope) ? static_cast<double>(output_bytes) : 0.0);
+  return sum;
 }
 
 std::string MemoryProfile::over_budget() const {
@@ -49,28 +38,27 @@ std::string MemoryProfile::over_budget() const {
           exceeded(budget.scope + " in a step", value_or_zero(own_peak, budget.scope), budget.step)})
       if (!line.empty()) return line;
   }
-  return whole ? exceeded("a step of the slice", static_cast<double>(peak), whole->step) : "";
+  return whole ? exceeded("a step", static_cast<double>(peak), whole->step) : "";
 }
 
-MemoryProfile profile_serial_memory(const SliceProblem& problem) {
-  SerialSliceRun run(problem);
-  run.clear_gradients();
-  MemoryProfile profile = profile_step(run, problem.size.dtype);
-  profile.output_bytes = static_cast<std::int64_t>(problem.output_gradient.nbytes());
-  run.clear_gradients();
-  return profile;
+MemoryProfile profile_serial_memory(const CaseProblem& problem) {
+  SerialCaseRun run(problem);
+  return {measure_memory([&](const AfterForward& after_forward) { run.step(after_forward); }, problem.setting.dtype),
+          0,
+          {},
+          {}};
 }
 
-MemoryProfile profile_port_memory(const SliceProblem& problem, const MeshShape& shape) {
-  std::vector<MemoryProfile> ranks(shape.size());
-  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
-    PortSliceRun run(problem, mesh);
-    MemoryProfile profile = profile_step(run, problem.size.dtype);
-    profile.parameter_bytes = run.parameter_bytes();
-    profile.output_bytes = run.output_bytes();
-    profile.budgets =
-        slice_budgets(problem.size, shape, [&](const auto& scope) { return run.parameter_bytes_of(scope); });
-    profile.whole = step_budget(problem.size, shape, run.parameter_bytes());
+MemoryProfile profile_port_memory(const ProfiledModel& model, const CaseProblem& problem) {
+  std::vector<MemoryProfile> ranks(problem.setting.mesh.size());
+  const parity::CostPoint point = cost_point(problem);
+  comm::run_ranks(problem.setting.mesh, [&](const MeshPtr& mesh) {
+    PortCaseRun run(problem, mesh);
+    MemoryProfile profile{
+        measure_memory([&](const AfterForward& after_forward) { run.step(after_forward); }, problem.setting.dtype),
+        run.parameter_bytes(),
+        model.budgets(point, [&](const auto& scope) { return parameter_bytes_of(model, run.module(), scope); }),
+        model.whole(point, static_cast<double>(run.parameter_bytes()))};
     ranks[mesh->rank()] = std::move(profile);
   });
   // A budget that any rank exceeds is exceeded; among equals the rank with the highest peak speaks.

@@ -1,4 +1,4 @@
-// cpize_profile_memory, phase 6: the memory of a training step of the pair slice by scope, against its budget; writes
+// cpize_profile_memory, phase 6: the memory of a training step of the trunk by scope, against its budget; writes
 // docs/mem_report.md (the task's artifact), on GPUs a snapshot for memory_viz beside it. By hand: --mesh 1x2x2 --size
 // N=96,C=64; on a GPU: --cell 1x1x1/nccl/bf16/cuda --size N=1024 --out docs.
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include "profile/device_memory.hpp"
 #include "profile/gpu_cell.hpp"
 #include "profile/memory_report.hpp"
+#include "profile/profiled_trunk.hpp"
 
 namespace cpize::profile {
 namespace {
@@ -16,23 +17,26 @@ namespace {
 using parity::Measurement;
 using parity::Request;
 
-MemoryScaling measure_scaling(const SliceSize& size, const MeshShape& mesh) {
-  MemoryScaling scaling{size.tokens, mesh};
+MemoryScaling measure_scaling(const ProfiledModel& model, const CaseProblem& problem) {
+  MemoryScaling scaling{problem.run.sizes["N"], problem.setting.mesh};
   for (const bool large : {false, true}) {
-    SliceSize at = size;
-    at.tokens *= large ? 2 : 1;
-    const SliceProblem problem = make_slice_problem(at);
-    const MeshShape one(mesh.extent(Axis::dp), 1, 1);
-    (large ? scaling.one_large : scaling.one_small) = static_cast<double>(profile_port_memory(problem, one).peak);
-    (large ? scaling.mesh_large : scaling.mesh_small) = static_cast<double>(profile_port_memory(problem, mesh).peak);
+    parity::Sizes sizes = problem.run.sizes;
+    sizes.set("N", scaling.tokens * (large ? 2 : 1));
+    parity::Setting one = problem.setting;
+    one.mesh = MeshShape(one.mesh.extent(Axis::dp), 1, 1);
+    const auto peak = [&](const parity::Setting& setting) {
+      return static_cast<double>(profile_port_memory(model, make_case_problem(model.block, sizes, setting)).peak);
+    };
+    (large ? scaling.one_large : scaling.one_small) = peak(one);
+    (large ? scaling.mesh_large : scaling.mesh_small) = peak(problem.setting);
   }
   return scaling;
 }
 
 /// What speaks against the claim that the peak's scopes are known: "" if nothing does.
-std::string scope_doubt(const MemoryProfile& p) {
+std::string scope_doubt(const ProfiledModel& model, const MemoryProfile& p) {
   std::string unscoped;
-  for (const auto& scope : slice_scopes()) {
+  for (const auto& scope : model.scopes) {
     bool seen = false;
     for (const auto& [place, bytes] : p.totals) seen = seen || place.path == scope;
     if (!seen) unscoped += (unscoped.empty() ? "nothing was booked to " : ", ") + scope;
@@ -42,37 +46,44 @@ std::string scope_doubt(const MemoryProfile& p) {
   return unscoped;
 }
 
+double own_peak_of(const MemoryProfile& p, const std::string& scope) {
+  const auto at = p.own_peak.find(scope);
+  return at == p.own_peak.end() ? 0.0 : static_cast<double>(at->second);
+}
+
 /// One rank's step on its GPU.
-RankFindings measure_rank(const Request& request, const parity::Setting& setting, const MeshPtr& mesh) {
-  const SliceSize size = gpu_slice_size(request, setting);
-  PortSliceRun run(make_slice_problem(size), mesh);
+RankFindings measure_rank(const Request& request, const ProfiledModel& model, const CaseProblem& problem,
+                          const MeshPtr& mesh) {
+  const parity::Setting& setting = problem.setting;
+  PortCaseRun run(problem, mesh);
   run.step();  // the allocator's cache, workspaces of cuBLAS, communicators of NCCL
   run.clear_gradients();
   const std::string snapshot = beside_artifact(request, setting.mesh.str() + "." + setting.dtype_name() + ".rank" +
                                                             std::to_string(mesh->rank()) + ".snapshot.pickle");
-  const DeviceMemory memory =
-      measure_device_memory([&](const AfterForward& after_forward) { run.step(after_forward); }, size.device, snapshot);
-  MemoryProfile p{memory, run.parameter_bytes(), run.output_bytes(), {}, {}};
+  const DeviceMemory memory = measure_device_memory([&](const AfterForward& after_forward) { run.step(after_forward); },
+                                                    setting.device(), snapshot);
+  MemoryProfile p{memory, run.parameter_bytes(), {}, {}};
+  const parity::CostPoint point = cost_point(problem);
   // Stated in the width of the run: under autocast a scope's wider scratch weighs double, so the step's budget alone.
-  if (!size.autocast)
-    p.budgets = slice_budgets(size, setting.mesh, [&](const auto& scope) { return run.parameter_bytes_of(scope); });
-  p.whole = step_budget(size, setting.mesh, run.parameter_bytes());
+  if (!setting.autocast())
+    p.budgets = model.budgets(point, [&](const auto& scope) { return parameter_bytes_of(model, run.module(), scope); });
+  p.whole = model.whole(point, static_cast<double>(run.parameter_bytes()));
   RankFindings found;
   found.numbers = {{"peak_bytes.step", static_cast<double>(p.peak)},
                    {"peak_bytes.budget", p.whole->step},
                    {"peak_bytes.allocator", static_cast<double>(memory.allocator_peak)},
                    {"reserved_bytes", static_cast<double>(memory.reserved)},
                    {"unattributed_share", 1 - p.attributed_share()}};
-  for (const auto& scope : slice_scopes())
+  for (const auto& scope : model.scopes)
     if (const auto at = p.own_peak.find(scope); at != p.own_peak.end())
       found.numbers["own_peak_bytes." + scope] = static_cast<double>(at->second);
   const std::string doubt = memory.peak == memory.allocator_peak
                                 ? p.over_budget()
                                 : "the history's peak is " + std::to_string(memory.peak) + " bytes, the allocator's " +
                                       std::to_string(memory.allocator_peak);
-  found.texts = {{"section", memory_section({size, setting.mesh, p,
-                                             MeasuredMemory::Gpu{title_of(setting, size), memory.reserved, snapshot}})},
-                 {"scope doubt", scope_doubt(p)},
+  found.texts = {{"section", memory_section({title_of(problem), model.scopes, pair_shard_bytes(point), p,
+                                             MeasuredMemory::Gpu{memory.reserved, snapshot}})},
+                 {"scope doubt", scope_doubt(model, p)},
                  {"budget doubt", doubt}};
   return found;
 }
@@ -89,10 +100,13 @@ void print_table(const std::string& name, const RankFindings& found) {
 Measurement measure_on_gpus(const Request& request) {
   Measurement m("profile");
   parity::describe_environment(m);
+  const ProfiledModel model = profiled_trunk();
   std::vector<std::string> sections;
   for (const auto& name : request.cells) {
     const auto setting = parity::Setting::of(parity::CellName::parse(name));
-    const auto ranks = on_every_gpu(setting, [&](const MeshPtr& mesh) { return measure_rank(request, setting, mesh); });
+    const CaseProblem problem = make_case_problem(model.block, sizes_by_hand(request, setting), setting);
+    const auto ranks =
+        on_every_gpu(setting, [&](const MeshPtr& mesh) { return measure_rank(request, model, problem, mesh); });
     const RankFindings& fullest = largest_by(ranks, "peak_bytes.step");
     sections.push_back(fullest.texts.at("section"));
     parity::Cell& cell = m.cell(name);
@@ -107,46 +121,50 @@ Measurement measure_on_gpus(const Request& request) {
     if (request.by_hand && parity::reports_here()) print_table(name, fullest);
   }
   if (parity::reports_here())
-    parity::write_artifact(request, gpu_memory_report(sections, device_name(parity::gpu_of_this_process())));
+    parity::write_artifact(request,
+                           gpu_memory_report(model.title, sections, device_name(parity::gpu_of_this_process())));
   return m;
 }
 
 Measurement measure_on_cpu(const Request& request) {
   Measurement m("profile");
   parity::describe_environment(m);
+  const ProfiledModel model = profiled_trunk();
   std::vector<MeasuredMemory> runs;
   std::vector<MemoryScaling> scaling;
   for (const auto& name : request.cells) {
     const auto cell_name = parity::CellName::parse(name);
     cell_name.require_threads_fp64_cpu();
-    const MeshShape mesh = MeshShape::parse(cell_name.mesh);
-    SliceSize size{mesh.extent(Axis::dp), request.size_or("N", 96), request.size_or("C", 64)};
+    const auto setting = parity::Setting::of(cell_name);
     parity::Cell& cell = m.cell(name);
 
-    const SliceProblem problem = make_slice_problem(size);
-    runs.push_back({size, mesh, profile_port_memory(problem, mesh)});
+    const CaseProblem problem = make_case_problem(model.block, sizes_by_hand(request, setting), setting);
+    const parity::CostPoint point = cost_point(problem);
+    const double b = pair_shard_bytes(point);
+    runs.push_back({title_of(problem), model.scopes, b, profile_port_memory(model, problem)});
     const MemoryProfile port = runs.back().profile;
-    runs.push_back({size, {}, profile_serial_memory(problem)});
+    runs.push_back({title_of(problem, true), model.scopes, b * point.q(), profile_serial_memory(problem)});
     const MemoryProfile serial = runs.back().profile;
     // In bf16 the sums and norms that must be wider show up.
-    SliceSize narrow = size;
+    parity::Setting narrow = setting;
     narrow.dtype = at::kBFloat16;
-    runs.push_back({narrow, mesh, profile_port_memory(make_slice_problem(narrow), mesh)});
+    const CaseProblem rounded = make_case_problem(model.block, sizes_by_hand(request, narrow), narrow);
+    runs.push_back({title_of(rounded), model.scopes, b / 4, profile_port_memory(model, rounded)});
     runs.back().profile.budgets.clear();  // stated in the width of the run: an up-cast weighs double there
     runs.back().profile.whole.reset();
-    scaling.push_back(measure_scaling(size, mesh));
+    scaling.push_back(measure_scaling(model, problem));
 
-    cell.fact("scopes_attributed", parity::fact_unless(scope_doubt(port)));
+    cell.fact("scopes_attributed", parity::fact_unless(scope_doubt(model, port)));
     cell.fact("budget_checked", parity::fact_unless(port.over_budget()));
     cell.counter("peak_bytes.step", static_cast<double>(port.peak), port.whole->step);
     for (const auto& budget : port.budgets)
-      cell.counter("own_peak_bytes." + budget.scope, static_cast<double>(port.own_peak.at(budget.scope)), budget.step);
+      cell.counter("own_peak_bytes." + budget.scope, own_peak_of(port, budget.scope), budget.step);
     cell.counter("peak_bytes.serial", static_cast<double>(serial.peak));
     cell.counter("unattributed_share", 1 - port.attributed_share(), 0.05);
     cell.counter("peak_exponent_in_n", scaling.back().exponent_in_n(), 2.1);
     cell.counter("peak_excess_over_q", scaling.back().excess_over_q(), 1.25);
   }
-  parity::write_artifact(request, memory_report(runs, scaling));
+  parity::write_artifact(request, memory_report(model.title, runs, scaling));
   return m;
 }
 

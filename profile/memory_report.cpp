@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <tuple>
 
 namespace cpize::profile {
 namespace {
@@ -16,17 +17,18 @@ double bytes_at(const BytesByPlace& bytes, const std::string& scope, Phase phase
 
 std::string label(const std::string& scope) { return scope.empty() ? "(no scope)" : "`" + scope + "`"; }
 
-std::vector<std::string> rows_of(const MemoryProfile& profile) {
-  std::vector<std::string> rows = slice_scopes();
-  for (const auto& [place, total] : profile.totals)
+std::vector<std::string> rows_of(const MeasuredMemory& run) {
+  std::vector<std::string> rows = run.scopes;
+  for (const auto& [place, total] : run.profile.totals)
     if (std::find(rows.begin(), rows.end(), place.path) == rows.end()) rows.push_back(place.path);
   return rows;
 }
 
-std::string peak_table(const MemoryProfile& p, double b) {
+std::string peak_table(const MeasuredMemory& run) {
+  const auto& [p, b] = std::tie(run.profile, run.b);
   std::string text =
       "| scope | forward (b) | backward (b) | recompute (b) | MiB | share |\n|---|---|---|---|---|---|\n";
-  for (const auto& scope : rows_of(p)) {
+  for (const auto& scope : rows_of(run)) {
     double sum = 0;
     text += "| " + label(scope) + " |";
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::recompute}) {
@@ -64,11 +66,12 @@ std::string budget_table(const MemoryProfile& p, double b) {
   return text;
 }
 
-std::string work_table(const MemoryProfile& p, double b) {
+std::string work_table(const MeasuredMemory& run) {
+  const auto& [p, b] = std::tie(run.profile, run.b);
   std::string text =
       "| scope | allocated in all (b) | largest one (b) | up-casts in all (b) | largest up-cast (b) | products forward "
       "(MFLOP) | backward | recomputed |\n|---|---|---|---|---|---|---|---|\n";
-  for (const auto& scope : rows_of(p)) {
+  for (const auto& scope : rows_of(run)) {
     PlaceBytes sum;
     double flops[3] = {0, 0, 0};
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::recompute}) {
@@ -91,9 +94,10 @@ std::string work_table(const MemoryProfile& p, double b) {
 }
 
 /// An allocator's history knows no dtypes and no products.
-std::string allocation_table(const MemoryProfile& p, double b) {
+std::string allocation_table(const MeasuredMemory& run) {
+  const auto& [p, b] = std::tie(run.profile, run.b);
   std::string text = "| scope | phase | allocated in all (b) | largest one (b) |\n|---|---|---|---|\n";
-  for (const auto& scope : rows_of(p))
+  for (const auto& scope : rows_of(run))
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::recompute}) {
       const auto at = p.totals.find({scope, phase});
       if (at == p.totals.end()) continue;
@@ -105,22 +109,16 @@ std::string allocation_table(const MemoryProfile& p, double b) {
 
 }  // namespace
 
-std::string MeasuredMemory::title() const {
-  if (gpu) return gpu->title;
-  return fmt::format("{}, N = {}, C = {}, {}", mesh ? "mesh " + mesh->str() : "serial", size.tokens, size.channels,
-                     c10::toString(size.dtype));
-}
-
 double MemoryScaling::exponent_in_n() const { return std::log2(mesh_large / mesh_small); }
 double MemoryScaling::excess_over_q() const { return mesh_large * mesh.cp_size() / one_large; }
 
 std::string memory_section(const MeasuredMemory& run) {
   const auto& p = run.profile;
-  const double b = pair_shard_bytes(run.size, run.mesh.value_or(MeshShape{}));
+  const double b = run.b;
   std::string text = fmt::format(
-      "\n## {}\n\nPeak {:.2f} MiB = {:.2f} b, {:.1f} % of it in named scopes; b = {:.3f} MiB", run.title(),
+      "\n## {}\n\nPeak {:.2f} MiB = {:.2f} b, {:.1f} % of it in named scopes; b = {:.3f} MiB", run.title,
       static_cast<double>(p.peak) / 1048576, static_cast<double>(p.peak) / b, 100 * p.attributed_share(), b / 1048576);
-  if (run.mesh) text += fmt::format("; parameters {:.3f} MiB", static_cast<double>(p.parameter_bytes) / 1048576);
+  if (p.whole) text += fmt::format("; parameters {:.3f} MiB", static_cast<double>(p.parameter_bytes) / 1048576);
   if (run.gpu)
     text += fmt::format("; the allocator had taken {:.2f} MiB", static_cast<double>(run.gpu->reserved) / 1048576);
   if (p.whole) text += ". Budget: " + (p.over_budget().empty() ? "kept" : "**exceeded**: " + p.over_budget());
@@ -128,15 +126,16 @@ std::string memory_section(const MeasuredMemory& run) {
   if (run.gpu && !run.gpu->snapshot.empty())
     text += " Allocator history for torch's memory_viz: `" +
             std::filesystem::path(run.gpu->snapshot).filename().string() + "` beside this report.";
-  text += "\n\n### At the peak\n\n" + peak_table(p, b);
+  text += "\n\n### At the peak\n\n" + peak_table(run);
   if (p.whole) text += "\n### Each scope's own peak against its budget (b)\n\n" + budget_table(p, b);
-  if (run.gpu) return text + "\n### Allocations\n\n" + allocation_table(p, b);
-  return text + "\n### Allocations, up-casts, recomputation\n\n" + work_table(p, b);
+  if (run.gpu) return text + "\n### Allocations\n\n" + allocation_table(run);
+  return text + "\n### Allocations, up-casts, recomputation\n\n" + work_table(run);
 }
 
-std::string gpu_memory_report(const std::vector<std::string>& sections, const std::string& gpu) {
+std::string gpu_memory_report(const std::string& model, const std::vector<std::string>& sections,
+                              const std::string& gpu) {
   std::string text = fmt::format(
-      "# Memory of a training step of the pair slice on {}\n\n"
+      "# Memory of a training step of {} on {}\n\n"
       "From the history of the GPU's allocator: bytes that were asked for in one step (forward, backward, reduction of "
       "parameter gradients), booked to the named scope that asked for them; in backward to the scope in which the "
       "running autograd node was made. Memory that a communication stream still uses counts until it is free. Inputs, "
@@ -144,14 +143,16 @@ std::string gpu_memory_report(const std::vector<std::string>& sections, const st
       "not "
       "counted. One rank a process and GPU; figures are of the rank with the highest peak. Unit b: one shard of z, B N "
       "N C / Q elements in the dtype of activations.\n",
-      gpu);
+      model, gpu);
   for (const auto& section : sections) text += section;
   return text;
 }
 
-std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::vector<MemoryScaling>& scaling) {
+std::string memory_report(const std::string& model, const std::vector<MeasuredMemory>& runs,
+                          const std::vector<MemoryScaling>& scaling) {
   std::string text =
-      "# Memory of a training step of the pair slice\n\n"
+      "# Memory of a training step of " + model +
+      "\n\n"
       "Bytes that the allocator gave out in one step (forward, backward, reduction of parameter gradients), booked to "
       "the named scope that asked for them; in backward to the scope in which the running autograd node was made. "
       "Inputs, parameters and the output gradient are not counted. Figures are of the rank with the highest peak. Unit "
@@ -160,7 +161,7 @@ std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::ve
       "its design; on top of it a scope may hold the gradients of its own parameters.\n\n"
       "The residual sum of a step is part of its scope, so the z that a step leaves is booked to it. \"Recomputed\" is "
       "what backward multiplies beyond twice the forward: the hand-written backward functions project again what they "
-      "did not save. Scopes opened inside backward (checkpointing) are the column \"recompute\"; the slice has none. "
+      "did not save. Scopes opened inside backward (checkpointing) are the column \"recompute\". "
       "Up-casts are allocations in a wider dtype than the run's.\n";
   for (const auto& run : runs) text += memory_section(run);
   text +=

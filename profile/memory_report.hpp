@@ -5,19 +5,17 @@
 
 namespace cpize::profile {
 
-/// A mesh (serial: none) and a size, measured.
+/// A run, measured.
 struct MeasuredMemory {
-  SliceSize size;
-  std::optional<MeshShape> mesh;
+  std::string title;
+  std::vector<std::string> scopes;  // of the model, in order
+  double b = 0;                     // bytes of the largest shard of z (serial: of all of z)
   MemoryProfile profile;
   struct Gpu {
-    std::string title;          // of the cell
     std::int64_t reserved = 0;  // what the allocator had taken from the GPU
     std::string snapshot;       // the file of the allocator's history, or ""
   };
   std::optional<Gpu> gpu = {};
-
-  std::string title() const;
 };
 
 /// Growth of the peak, from four runs: sizes N and 2 N on one rank and on the mesh.
@@ -35,7 +33,9 @@ struct MemoryScaling {
 /// One run.
 std::string memory_section(const MeasuredMemory& run);
 /// Sections of runs on GPUs; `gpu` is what the driver calls them.
-std::string gpu_memory_report(const std::vector<std::string>& sections, const std::string& gpu);
-std::string memory_report(const std::vector<MeasuredMemory>& runs, const std::vector<MemoryScaling>& scaling);
+std::string gpu_memory_report(const std::string& model, const std::vector<std::string>& sections,
+                              const std::string& gpu);
+std::string memory_report(const std::string& model, const std::vector<MeasuredMemory>& runs,
+                          const std::vector<MemoryScaling>& scaling);
 
 }  // namespace cpize::profile

@@ -1,7 +1,7 @@
-// Phase 5: from features of a real protein to z and back to every parameter's gradient, against serial. The whole
-// protein (129 tokens, 3 of padding) beside the small runs that every block is proved on, here on the protein's first
-// tokens.
-#include "parity/end_to_end/lysozyme_slice.hpp"
+// Phase 5: from features of a real protein with its alignment to s, z and the distogram and back to every parameter's
+// gradient, against serial. The whole protein (141 tokens, 3 of padding) beside the small runs that every block is
+// proved on, here on the protein's first tokens.
+#include "parity/end_to_end/haemoglobin_trunk.hpp"
 #include "parity/harness/block_parity.hpp"
 #include "parity/harness/compare.hpp"
 #include "parity/harness/ranks.hpp"
@@ -10,11 +10,11 @@ namespace cpize::parity {
 namespace {
 
 Measurement measure(const Request& request) {
-  const BlockCase block = lysozyme_slice();
+  const BlockCase block = haemoglobin_trunk({.recycling_steps = 1});
   Measurement measurement = measure_block(block, request);
   for (const auto& name : request.cells) {
     const Setting setting = Setting::of(CellName::parse(name));
-    const SerialRun serial = run_serial(block, lysozyme_run(block, setting.mesh, 3), setting);
+    const SerialRun serial = run_serial(block, haemoglobin_run(block, setting.mesh, 3), setting);
     const PortRun port = run_port(block, serial, setting, serial.inputs, serial.output_gradients);
     Cell& cell = measurement.cell(name);
     for (Difference d : compare(block, serial, port.results)) {

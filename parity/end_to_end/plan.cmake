@@ -1,10 +1,5 @@
 # Proofs of the whole trunk, of prediction and of training.
 set(trunk recycling distogram bfactor)
-cpize_prove(trunk_end_to_end  SUBSYSTEM trunk  ROLE composition  EFFORT 3  DEPENDS ${trunk})
-cpize_prove(trunk_training_mode  SUBSYSTEM trunk  SCOPE training  EFFORT 2  DEPENDS ${trunk} dropout activation_checkpointing
-            RISK medium "a forward with dropout equals serial point by point")
-cpize_prove(property.trunk_padding  SUBSYSTEM trunk  EFFORT 1  DEPENDS ${trunk})
-cpize_prove(property.trunk_repeat  SUBSYSTEM trunk  EFFORT 1  DEPENDS ${trunk})
 cpize_prove(property.trunk_precision  SUBSYSTEM trunk  EFFORT 3  DEPENDS ${trunk}
             RISK medium "error quantiles in fp32 and bf16 against the serial model's own")
 

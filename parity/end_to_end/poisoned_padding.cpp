@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "error/error.hpp"
-#include "parity/end_to_end/lysozyme_slice.hpp"
+#include "parity/end_to_end/haemoglobin_trunk.hpp"
 #include "parity/harness/environment.hpp"
 #include "parity/harness/execute.hpp"
 #include "parity/harness/ranks.hpp"
@@ -13,12 +13,12 @@ namespace cpize::parity {
 namespace {
 
 Measurement measure(const Request& request) {
-  const BlockCase block = lysozyme_slice(64, 32);
+  const BlockCase block = haemoglobin_trunk();
   Measurement m("property");
   describe_environment(m);
   for (const auto& name : request.cells) {
     const Setting setting = Setting::of(CellName::parse(name));
-    const SerialRun serial = run_serial(block, lysozyme_run(block, setting.mesh, 11), setting);
+    const SerialRun serial = run_serial(block, haemoglobin_run(block, setting.mesh, 11), setting);
     Cell& cell = m.cell(name);
     cell.fact("repeat_bit_identical", fact_unless(poison_changes(block, serial)));
     const Tensors poisoned = make_inputs(block, serial.run, Padding::poison, setting);

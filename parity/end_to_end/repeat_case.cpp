@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "parity/end_to_end/lysozyme_slice.hpp"
+#include "parity/end_to_end/haemoglobin_trunk.hpp"
 #include "parity/harness/execute.hpp"
 #include "parity/harness/property_case.hpp"
 
@@ -29,10 +29,10 @@ Tensors step(const BlockCase& block, const SerialRun& serial, const MeshPtr& mes
 }
 
 PropertyCase repeat() {
-  const auto block = std::make_shared<BlockCase>(lysozyme_slice(64, 32));
+  const auto block = std::make_shared<BlockCase>(haemoglobin_trunk());
   const auto runs = std::make_shared<std::map<std::string, SerialRun>>();
   for (const char* mesh : {"1x1x1", "2x1x1"})  // one and two samples; the inputs do not depend on cp
-    runs->emplace(mesh, run_serial(*block, lysozyme_run(*block, MeshShape::parse(mesh), 3)));
+    runs->emplace(mesh, run_serial(*block, haemoglobin_run(*block, MeshShape::parse(mesh), 3)));
   const auto serial = [runs](const MeshPtr& mesh) -> const SerialRun& {
     return runs->at(mesh->shape().extent(Axis::dp) == 1 ? "1x1x1" : "2x1x1");
   };

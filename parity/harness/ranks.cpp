@@ -79,16 +79,13 @@ c10::Device gpu_of_this_process() {
   return {at::kCUDA, 0};
 }
 
-int run_ranked_program(int argc, char** argv, const std::function<Measurement(const Request&)>& measure) {
-  Request request;
+int run_in_world_of(const CellName& cell, int argc, char** argv, const std::function<int()>& f) {
   comm::WorldOptions options;
   try {
-    request = Request::read(argc, argv);
-    const std::string backend = backend_of(request);
-    if (backend == "threads") return run_program(request, measure);
-    options.backend = comm::parse_backend(backend);
-    options.mesh = MeshShape::parse(CellName::parse(request.cells.front()).mesh);
-    options.command = request.program;
+    if (cell.backend == "threads") return f();
+    options.backend = comm::parse_backend(cell.backend);
+    options.mesh = MeshShape::parse(cell.mesh);
+    options.command = argv[0];
     options.with_environment();
   } catch (const Error& e) {
     std::cerr << e.what() << std::endl;
@@ -97,14 +94,32 @@ int run_ranked_program(int argc, char** argv, const std::function<Measurement(co
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a launcher that is killed leaves no rank behind
   return comm::run_process_rank(argc, argv, options, [&](comm::ProcessWorld& world) {
     joined = &world;
-    if (needs_gpu(request) && at::hasCUDA())
+    if (cell.device == "cuda" && at::hasCUDA())
       c10::impl::VirtualGuardImpl(at::kCUDA).setDevice(gpu_of_this_process());  // kernels that ask for the current one
+    const int status = f();
+    joined = nullptr;
+    return status;
+  });
+}
+
+int run_ranked_program(int argc, char** argv, const std::function<Measurement(const Request&)>& measure) {
+  Request request;
+  CellName cell;
+  try {
+    request = Request::read(argc, argv);
+    cell = CellName::parse(request.cells.front());
+    cell.backend = backend_of(request);
+    if (needs_gpu(request)) cell.device = "cuda";
+  } catch (const Error& e) {
+    std::cerr << e.what() << std::endl;
+    return e.exit_code();
+  }
+  if (cell.backend == "threads") return run_program(request, measure);
+  return run_in_world_of(cell, argc, argv, [&] {
     const auto start = std::chrono::steady_clock::now();
     const Measurement measurement = measure(request);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const int status = world.rank() == 0 ? deliver(request, measurement, seconds.count()) : 0;
-    joined = nullptr;
-    return status;
+    return reports_here() ? deliver(request, measurement, seconds.count()) : 0;
   });
 }
 

@@ -42,6 +42,10 @@ c10::Device gpu_of_this_process();
 /// nccl it first joins the world of the launcher. All cells of one run have the same backend and number of ranks.
 int run_ranked_program(int argc, char** argv, const std::function<Measurement(const Request&)>& measure);
 
+/// The same for a program that has another thing to do than to measure: `f` runs in every process of the cell's world
+/// (threads: in this one), and its value is the exit status.
+int run_in_world_of(const CellName& cell, int argc, char** argv, const std::function<int()>& f);
+
 /// A report as bytes, and back. InputError where `bytes` is no report.
 std::string to_bytes(const RankReport& report);
 RankReport report_from_bytes(const std::string& bytes);

@@ -13,9 +13,9 @@
 #include "error/error.hpp"
 #include "layout/layouts.hpp"
 #include "lifecycle/adamw.hpp"
-#include "lifecycle/counter_random.hpp"
 #include "lifecycle/ema.hpp"
 #include "lifecycle/learning_rate.hpp"
+#include "lifecycle/target_loss.hpp"
 
 namespace cpize::lifecycle {
 namespace {
@@ -105,7 +105,7 @@ struct Net : torch::nn::Module {
     at::NoGradGuard no_grad;
     to(at::kDouble);
     for (const auto& item : named_parameters())
-      item.value().copy_(CounterStream(seed, item.key(), 0).uniform(item.value().sizes().vec()));
+      item.value().copy_(target_values(random::Stream(seed, item.key()), item.value().sizes()));
   }
 };
 
@@ -123,8 +123,9 @@ TEST(Formulas, AdamWAndClippingAreTorchs) {
   for (std::int64_t step = 0; step < 8; ++step) {
     for (Net* net : {&ours, &theirs}) {
       net->zero_grad();
-      const at::Tensor x = CounterStream(1, "x", step).uniform({6, 5});
-      ((net->norm(net->linear(x)) - CounterStream(2, "t", step).uniform({6, 4})).square().sum() * 0.05).backward();
+      const at::Tensor x = target_values(random::Stream(1, "x", step), {6, 5});
+      ((net->norm(net->linear(x)) - target_values(random::Stream(2, "t", step), {6, 4})).square().sum() * 0.05)
+          .backward();
     }
     const double norm = gradient_norm(adamw.parameters());
     const double max_norm = step % 2 ? 0.01 : 100;
@@ -161,29 +162,6 @@ TEST(Formulas, AParameterIsTrainedOnceAndAFrozenOneNever) {
   EXPECT_EQ(trainable[0].first, "a");
   EXPECT_EQ(state_of(aliased).size(), 3U);
   EXPECT_THROW(AdamW({}, {}), ConfigError);
-}
-
-TEST(Formulas, AShardDrawsWhatTheWholeDraws) {
-  const Shape global{2, 5, 4, 3};
-  const CounterStream stream(3, "t", 9);
-  const at::Tensor whole = stream.uniform(global);
-  const MeshShape mesh(2, 2, 3);
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    const Box box = box_of(Pair::spec, global, mesh, mesh.coordinates(rank));
-    at::Tensor part = whole;
-    for (std::size_t d = 0; d < global.size(); ++d)
-      part = part.narrow(static_cast<std::int64_t>(d), box.low[d], box.size[d]);
-    EXPECT_TRUE(at::equal(stream.uniform(global, box), part)) << rank;
-  }
-  for (const auto& other : {CounterStream(4, "t", 9), CounterStream(3, "u", 9), CounterStream(3, "t", 10)})
-    EXPECT_EQ((other.uniform(global) == whole).sum().item<std::int64_t>(), 0);
-  const at::Tensor many =
-      stream.uniform({100'000});  // standard errors: mean 0.0018, variance 0.0009, correlation 0.001
-  EXPECT_NEAR(many.mean().item<double>(), 0, 0.008);
-  EXPECT_NEAR(many.var().item<double>(), 1.0 / 3, 0.005);
-  EXPECT_NEAR((many.slice(0, 1) * many.slice(0, 0, -1)).mean().item<double>(), 0, 0.005);
-  EXPECT_LT(many.max().item<double>(), 1);
-  EXPECT_GE(many.min().item<double>(), -1);
 }
 
 }  // namespace

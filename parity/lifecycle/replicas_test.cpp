@@ -12,8 +12,8 @@
 #include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "layout/sharded.hpp"
-#include "lifecycle/counter_random.hpp"
 #include "lifecycle/fingerprint.hpp"
+#include "lifecycle/target_loss.hpp"
 #include "lifecycle/trainer.hpp"
 
 namespace cpize::lifecycle {
@@ -27,8 +27,8 @@ struct Norm : torch::nn::Module {
   Norm() { to(at::kDouble); }
 };
 
-at::Tensor input() { return CounterStream(1, "input", 0).uniform({1, tokens, channels}); }
-at::Tensor target(std::int64_t step) { return CounterStream(1, "target", step).uniform({1, tokens, channels}); }
+at::Tensor input() { return target_values(random::Stream(1, "input"), {1, tokens, channels}); }
+at::Tensor target(std::int64_t step) { return target_values(random::Stream(1, "target", step), {1, tokens, channels}); }
 
 TrainingModel norm_model(const MeshPtr& mesh) {
   auto module = std::make_shared<Norm>();

@@ -1,4 +1,4 @@
-// The same training run on one process, from other parts: the serial slice, torch's own AdamW and clipping. With it,
+// The same training run on one process, from other parts: the serial trunk, torch's own AdamW and clipping. With it,
 // how far a mesh's run may be from it.
 //
 // Error budget. A mesh adds the same terms in another order, so each gradient element is off by at most

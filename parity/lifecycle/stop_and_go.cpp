@@ -4,8 +4,8 @@
 #include <ATen/Parallel.h>
 
 #include "parity/harness/environment.hpp"
-#include "serial_training.hpp"
-#include "slice_training.hpp"
+#include "parity/lifecycle/serial_training.hpp"
+#include "parity/lifecycle/trunk_training.hpp"
 
 namespace cpize::parity {
 namespace {
@@ -23,14 +23,16 @@ void compare_weights(Cell& cell, const std::string& kind, const Tensors& a, cons
   }
 }
 
-MeshShape another(const MeshShape& mesh) {
-  const int rows = mesh.extent(Axis::cp0), columns = mesh.extent(Axis::cp1);
+/// In a world of processes of the same size: that many were started.
+MeshShape another(const Setting& setting) {
+  const int rows = setting.mesh.extent(Axis::cp0), columns = setting.mesh.extent(Axis::cp1);
+  if (setting.backend != "threads") return rows == 1 ? MeshShape(1, columns, 1) : MeshShape(1, 1, setting.mesh.size());
   return rows == columns ? MeshShape(1, columns, rows + 1) : MeshShape(1, columns, rows);
 }
 
-void measure_cell(Cell& cell, const MeshShape& mesh, const TrainingCase& training, const SerialTraining& serial) {
-  const ScratchFolder scratch;
-  const auto [unbroken, whole] = measure_stop_and_go(training, mesh, scratch, cell);
+void measure_cell(Cell& cell, const Setting& setting, const TrainingCase& training, const SerialTraining& serial) {
+  const ScratchFolder scratch(setting);
+  const auto [unbroken, whole] = measure_stop_and_go(training, setting, scratch, cell);
 
   // Against serial, and on another mesh: both within the budget of serial, so twice of each other.
   const std::string derivation = "16 eps sqrt(K) |L| + sum |g| budget, serial_training.hpp";
@@ -43,8 +45,9 @@ void measure_cell(Cell& cell, const MeshShape& mesh, const TrainingCase& trainin
   compare_weights(cell, "against serial: ", whole.weights, serial.weights, serial.budgets, 1);
   compare_weights(cell, "average against serial: ", *whole.ema, serial.averages, serial.budgets, 1);
 
-  const MeshShape other = another(mesh);
-  const std::string on = " on " + other.str();
+  Setting other = setting;
+  other.mesh = another(setting);
+  const std::string on = " on " + other.mesh.str();
   const ResumedRun moved =
       run_in_new_process(scratch / "stopped", other, training.last() - training.stop(), scratch / "moved");
   const Checkpoint elsewhere = lifecycle::read_checkpoint(scratch / "moved");
@@ -59,13 +62,11 @@ Measurement measure(const Request& request) {
   at::set_num_threads(1);
   Measurement measurement("lifecycle");
   describe_environment(measurement);
-  const features::Features batch = slice_batch();
-  const TrainingCase training = slice_case(batch);
+  const features::Features batch = trunk_batch();
+  const TrainingCase training = trunk_training(batch);
   const SerialTraining serial = train_serially(batch, training.last());
   for (const auto& name : request.cells) {
-    const CellName cell = CellName::parse(name);
-    cell.require_threads_fp64_cpu();
-    measure_cell(measurement.cell(name), MeshShape::parse(cell.mesh), training, serial);
+    measure_cell(measurement.cell(name), fp64_setting(CellName::parse(name)), training, serial);
   }
   return measurement;
 }
@@ -75,7 +76,7 @@ Measurement measure(const Request& request) {
 
 int main(int argc, char** argv) {
   if (const auto status = cpize::parity::resumed_main(
-          argc, argv, [] { return cpize::parity::slice_case(cpize::parity::slice_batch()); }))
+          argc, argv, [] { return cpize::parity::trunk_training(cpize::parity::trunk_batch()); }))
     return *status;
-  return cpize::parity::run_program(argc, argv, cpize::parity::measure);
+  return cpize::parity::run_ranked_program(argc, argv, cpize::parity::measure);
 }

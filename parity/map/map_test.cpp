@@ -1,4 +1,4 @@
-// The mapper on the slice: it finds what is there, and refuses what it cannot tell apart.
+// The mapper on the trunk: it finds what is there, and refuses what it cannot tell apart.
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -8,19 +8,21 @@
 #include "error/error.hpp"
 #include "map/report.hpp"
 #include "map/scope.hpp"
-#include "parity/map/slice_factory.hpp"
+#include "parity/map/trunk_factory.hpp"
 
 namespace cpize {
 namespace {
 
-map::ModelMap slice_map() {
-  return map::map_model(parity::build_mapped_slice, {{"B", {2, 3}}, {"N", {7, 13}}, {"S", {11, 17}}, {"Z", {19, 29}}});
+map::ModelMap trunk_map() {
+  return map::map_model(parity::build_mapped_trunk,
+                        {{"B", {2, 3}}, {"N", {7, 13}}, {"M", {5, 23}}, {"S", {11, 17}}, {"Z", {19, 29}}});
 }
 
 TEST(Map, FindsHowDimensionsScale) {
-  const auto m = slice_map();
+  const auto m = trunk_map();
   EXPECT_EQ(m.features.at("token_bonds").shape, (map::AxisShape{"B", "N", "N", "1"}));
   EXPECT_EQ(m.features.at("res_type").shape, (map::AxisShape{"B", "N", "33"}));
+  EXPECT_EQ(m.features.at("msa").shape, (map::AxisShape{"B", "M", "N"}));
   for (const auto& [name, entry] : m.parameters) {
     if (name == "z_init_1.weight") {
       EXPECT_EQ(entry.shape, (map::AxisShape{"Z", "S"}));
@@ -47,32 +49,33 @@ TEST(Map, TellsFlattenedPairsFromOffsets) {
 }
 
 TEST(Map, FindsWhoReadsAndUsesWhat) {
-  const auto m = slice_map();
-  EXPECT_EQ(m.features.at("asym_id").readers, (std::set<std::string>{"rel_pos"}));
+  const auto m = trunk_map();
+  EXPECT_EQ(m.features.at("asym_id").readers, (std::set<std::string>{"pair_init"}));
   EXPECT_EQ(m.features.at("profile").readers, (std::set<std::string>{"input_embedder"}));
-  EXPECT_TRUE(m.features.at("mol_type").readers.empty());
-  EXPECT_EQ(std::count_if(m.scopes.begin(), m.scopes.end(), [](const auto& s) { return s.path == "rel_pos"; }), 1)
-      << "a scope that only reads features is a scope, too";
-  int in_outgoing = 0;
+  EXPECT_EQ(m.features.at("msa").readers, (std::set<std::string>{"msa_module"}));
+  EXPECT_TRUE(m.features.at("disto_center").readers.empty());
+  EXPECT_EQ(std::count_if(m.scopes.begin(), m.scopes.end(), [](const auto& s) { return s.path == "pair_init"; }), 1)
+      << "entered to read features, and again to run";
+  int in_head = 0;
   for (const auto& [name, entry] : m.parameters) {
     EXPECT_EQ(entry.users.size(), 1u) << name;
-    if (entry.users.contains("tri_mul_out")) {
-      ++in_outgoing;
-      EXPECT_NE(name.find("layers.0.tri_mul_out."), std::string::npos) << name;
+    if (entry.users.contains("bfactor_module")) {
+      ++in_head;
+      EXPECT_EQ(name.find("bfactor_module."), 0u) << name;
     }
   }
-  EXPECT_EQ(in_outgoing, 8);
+  EXPECT_EQ(in_head, 2);
 }
 
 TEST(Map, MarksAFeatureWithoutASpecAsAGap) {
-  const std::string text = map::report("slice", slice_map(), {});
+  const std::string text = map::report("trunk", trunk_map(), {});
   EXPECT_NE(text.find("| `asym_id` | TODO(learn_context)"), std::string::npos);
 }
 
 TEST(Map, RefusesSizesThatLookAlike) {
-  EXPECT_THROW(
-      map::map_model(parity::build_mapped_slice, {{"B", {2, 3}}, {"N", {7, 13}}, {"S", {7, 17}}, {"Z", {19, 29}}}),
-      ContractError);
+  EXPECT_THROW(map::map_model(parity::build_mapped_trunk,
+                              {{"B", {2, 3}}, {"N", {7, 13}}, {"M", {5, 23}}, {"S", {7, 17}}, {"Z", {19, 29}}}),
+               ContractError);
 }
 
 TEST(Map, RefusesAModelThatChangesWithItsSize) {

@@ -25,7 +25,7 @@ Measurement measure_map(const MapCase& c, const Request& request) {
   if (c.expected_scopes().empty()) throw ContractError("map of " + c.model() + ": scopes() names no scope");
   const map::ModelMap model = map::map_model(c.factory(), c.axes());
   const std::string text = map::report(c.model(), model, c.features());
-  write_artifact(request, text);
+  if (reports_here()) write_artifact(request, text);
 
   const auto listed = [&](const std::string& name) { return text.find("`" + name + "`") != std::string::npos; };
   std::string features, unread, parameters, scopes;

@@ -6,7 +6,7 @@
 //       .scopes({"embed", "row_attention", "column_attention", "head"});     // what the factory names
 #pragma once
 #include "map/report.hpp"
-#include "parity/harness/request.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 
@@ -40,9 +40,9 @@ Measurement measure_map(const MapCase& model, const Request& request);
 }  // namespace cpize::parity
 
 /// At global scope: CPIZE_MAP_MAIN(map_of_my_model)
-#define CPIZE_MAP_MAIN(make)                                                                  \
-  int main(int argc, char** argv) {                                                           \
-    return cpize::parity::run_program(argc, argv, [](const cpize::parity::Request& request) { \
-      return cpize::parity::measure_map(make(), request);                                     \
-    });                                                                                       \
+#define CPIZE_MAP_MAIN(make)                                                                         \
+  int main(int argc, char** argv) {                                                                  \
+    return cpize::parity::run_ranked_program(argc, argv, [](const cpize::parity::Request& request) { \
+      return cpize::parity::measure_map(make(), request);                                            \
+    });                                                                                              \
   }

@@ -1,5 +1,6 @@
 #include "parity/phases/training_case.hpp"
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include <limits>
 
 #include "comm/agree.hpp"
-#include "comm/run_ranks.hpp"
 #include "error/error.hpp"
 #include "parity/harness/bits.hpp"
 #include "parity/harness/environment.hpp"
@@ -60,14 +60,16 @@ std::string differing(const TrainingCase& training, const Steps& unbroken, const
   return "";
 }
 
-std::vector<std::string> names_of(const TrainingCase& training, const MeshShape& shape) {
+std::vector<std::string> names_of(const TrainingCase& training, const Setting& setting) {
   std::vector<std::string> names = training.parameters();
   if (!names.empty()) return names;
-  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
+  const auto ranks = on_every_rank(setting, [&](const MeshPtr& mesh) {
+    RankReport report;
     const auto model = training.make()(mesh);
-    if (mesh->rank() == 0)
-      for (const auto& [name, tensor] : lifecycle::trainable_parameters(*model.module)) names.push_back(name);
+    for (const auto& [name, tensor] : lifecycle::trainable_parameters(*model.module)) report.numbers[name] = 0;
+    return report;
   });
+  for (const auto& [name, nothing] : ranks[0].numbers) names.push_back(name);
   return names;
 }
 
@@ -98,10 +100,10 @@ std::string idle(const std::vector<std::string>& names, const Checkpoint& before
 
 /// Resuming from a checkpoint that lacks something must be seen by the comparison that says "bit equal".
 std::string sabotage(const TrainingCase& training, const StopAndGo& run, const Checkpoint& spoilt,
-                     const MeshShape& mesh, const ScratchFolder& scratch, const std::string& what) {
-  write_checkpoint(scratch / (what + "_from"), spoilt);
-  const auto resumed =
-      run_in_new_process(scratch / (what + "_from"), mesh, training.last() - training.stop(), scratch / (what + "_to"));
+                     const Setting& setting, const ScratchFolder& scratch, const std::string& what) {
+  if (reports_here()) write_checkpoint(scratch / (what + "_from"), spoilt);
+  const auto resumed = run_in_new_process(scratch / (what + "_from"), setting, training.last() - training.stop(),
+                                          scratch / (what + "_to"));
   const bool seen = !differing(run.whole, lifecycle::read_checkpoint(scratch / (what + "_to"))).empty() ||
                     !differing(training, run.unbroken, resumed.steps).empty();
   return caught_or_missed(seen, "the resumed run was still bit equal");
@@ -132,44 +134,48 @@ TrainingCase& TrainingCase::parameters(std::vector<std::string> names) {
   return *this;
 }
 
-ScratchFolder::ScratchFolder() {
+ScratchFolder::ScratchFolder(const Setting& setting) : mine_(reports_here()) {
   std::string pattern = (std::filesystem::temp_directory_path() / "cpize_stop_and_go.XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw ResourceError(pattern + ": " + std::strerror(errno));
-  path_ = pattern;
+  if (mine_ && ::mkdtemp(pattern.data()) == nullptr) throw ResourceError(pattern + ": " + std::strerror(errno));
+  path_ = agreed_text(setting, pattern);
 }
 
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  if (mine_) std::filesystem::remove_all(path_, ignored);
 }
 
-Steps train(const TrainingCase& training, const MeshShape& shape, const std::filesystem::path& from, std::int64_t steps,
+Steps train(const TrainingCase& training, const Setting& setting, const std::filesystem::path& from, std::int64_t steps,
             const std::filesystem::path& to) {
-  Steps seen;
-  comm::run_ranks(shape, [&](const MeshPtr& mesh) {
+  const auto ranks = on_every_rank(setting, [&](const MeshPtr& mesh) {
     lifecycle::Trainer trainer(training.make()(mesh), mesh, training.options());
     if (!from.empty()) trainer.resume(from);
+    std::vector<double> losses, norms;
     for (std::int64_t i = 0; i < steps; ++i) {
       const auto result = trainer.step();
       comm::agree_equal(*mesh, "the loss", std::bit_cast<std::int64_t>(result.loss));
       comm::agree_equal(*mesh, "the gradient norm", std::bit_cast<std::int64_t>(result.gradient_norm));
-      if (mesh->rank() != 0) continue;
-      seen.losses.push_back(result.loss);
-      seen.gradient_norms.push_back(result.gradient_norm);
+      losses.push_back(result.loss);
+      norms.push_back(result.gradient_norm);
     }
     trainer.save(to);
+    return RankReport{{{"losses", at::tensor(losses, at::kDouble)}, {"norms", at::tensor(norms, at::kDouble)}}, {}};
   });
-  return seen;
+  const auto values = [&](const char* name) {
+    const at::Tensor& all = ranks[0].tensors.at(name);
+    return std::vector<double>(all.data_ptr<double>(), all.data_ptr<double>() + all.numel());
+  };
+  return {values("losses"), values("norms")};
 }
 
-StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mesh, const ScratchFolder& scratch,
+StopAndGo measure_stop_and_go(const TrainingCase& training, const Setting& setting, const ScratchFolder& scratch,
                               Cell& cell) {
   StopAndGo run;
   const std::int64_t rest = training.last() - training.stop();
-  train(training, mesh, "", 0, scratch / "step_0");
-  run.unbroken = train(training, mesh, "", training.last(), scratch / "unbroken");
-  train(training, mesh, "", training.stop(), scratch / "stopped");
-  const ResumedRun resumed = run_in_new_process(scratch / "stopped", mesh, rest, scratch / "resumed");
+  train(training, setting, "", 0, scratch / "step_0");
+  run.unbroken = train(training, setting, "", training.last(), scratch / "unbroken");
+  train(training, setting, "", training.stop(), scratch / "stopped");
+  const ResumedRun resumed = run_in_new_process(scratch / "stopped", setting, rest, scratch / "resumed");
 
   const Checkpoint first = lifecycle::read_checkpoint(scratch / "step_0");
   const Checkpoint stopped = lifecycle::read_checkpoint(scratch / "stopped");
@@ -177,7 +183,7 @@ StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mes
   run.whole = lifecycle::read_checkpoint(scratch / "unbroken");
 
   std::string reason;
-  if (resumed.process == ::getpid() || resumed.parent != ::getpid()) reason = "it ran in the same process";
+  if (resumed.processes.contains(::getpid())) reason = "it ran in the same process";
   if (resumed.resumed_at != training.stop()) reason = "it resumed at step " + std::to_string(resumed.resumed_at);
   cell.fact("resumed_in_new_process", fact_unless(reason));
   reason = differing(run.whole, continued);
@@ -185,7 +191,7 @@ StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mes
   for (const auto& [name, weight] : run.whole.weights)
     if (const auto found = continued.weights.find(name); found != continued.weights.end())
       cell.difference({"resumed: " + name, largest_difference(weight, found->second), 0, "resuming repeats the bits"});
-  const auto names = names_of(training, mesh);
+  const auto names = names_of(training, setting);
   const bool averaged = training.options().ema.has_value();
   reason = uncovered(names, averaged, run.whole);
   cell.fact("every_parameter_compared", fact_unless(reason.empty() ? uncovered(names, averaged, continued) : reason));
@@ -193,16 +199,21 @@ StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mes
 
   Checkpoint spoilt = stopped;
   for (auto& [name, tensor] : spoilt.optimizer) tensor = at::zeros_like(tensor);
-  cell.sabotage("drop_optimizer_state", sabotage(training, run, spoilt, mesh, scratch, "drop_optimizer_state"));
+  cell.sabotage("drop_optimizer_state", sabotage(training, run, spoilt, setting, scratch, "drop_optimizer_state"));
   spoilt = stopped;
   spoilt.manifest.step = 0;
-  cell.sabotage("restart_counters", sabotage(training, run, spoilt, mesh, scratch, "restart_counters"));
+  cell.sabotage("restart_counters", sabotage(training, run, spoilt, setting, scratch, "restart_counters"));
   if (averaged) {
     spoilt = stopped;
     spoilt.ema = stopped.weights;
-    cell.sabotage("drop_weight_average", sabotage(training, run, spoilt, mesh, scratch, "drop_weight_average"));
+    cell.sabotage("drop_weight_average", sabotage(training, run, spoilt, setting, scratch, "drop_weight_average"));
   }
   return run;
+}
+
+Setting fp64_setting(const CellName& cell) {
+  if (cell.dtype != "fp64") throw ConfigError("cell " + cell.str() + ": training is resumed in fp64 alone");
+  return Setting::of(cell);
 }
 
 Measurement measure_training(const TrainingCase& training, const Request& request) {
@@ -212,10 +223,10 @@ Measurement measure_training(const TrainingCase& training, const Request& reques
   describe_environment(m);
   for (const auto& name : request.cells) {
     const CellName cell_name = CellName::parse(name);
-    cell_name.require_threads_fp64_cpu();
-    const ScratchFolder scratch;
+    const Setting setting = fp64_setting(cell_name);
+    const ScratchFolder scratch(setting);
     Cell& cell = m.cell(name);
-    const StopAndGo run = measure_stop_and_go(training, MeshShape::parse(cell_name.mesh), scratch, cell);
+    const StopAndGo run = measure_stop_and_go(training, setting, scratch, cell);
     cell.counter("loss.first", run.unbroken.losses.front());
     cell.counter("loss.last", run.unbroken.losses.back());
   }
@@ -224,7 +235,7 @@ Measurement measure_training(const TrainingCase& training, const Request& reques
 
 int training_main(int argc, char** argv, const std::function<TrainingCase()>& make) {
   if (const auto status = resumed_main(argc, argv, make)) return *status;
-  return run_program(argc, argv, [&](const Request& request) { return measure_training(make(), request); });
+  return run_ranked_program(argc, argv, [&](const Request& request) { return measure_training(make(), request); });
 }
 
 }  // namespace cpize::parity

@@ -7,16 +7,18 @@
 #pragma once
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "lifecycle/checkpoint.hpp"
 #include "lifecycle/trainer.hpp"
-#include "parity/harness/request.hpp"
+#include "parity/harness/ranks.hpp"
 
 namespace cpize::parity {
 
 class TrainingCase {
  public:
-  /// This rank's model; parameters are the same on every rank. A collective: every rank of the mesh calls it.
+  /// This rank's model, on mesh.control_device(); parameters are the same on every rank. A collective: every rank of the
+  /// mesh calls it.
   using Make = std::function<lifecycle::TrainingModel(const MeshPtr&)>;
 
   explicit TrainingCase(std::string name) : name_(std::move(name)) {}
@@ -48,29 +50,29 @@ struct Steps {
   std::vector<double> losses, gradient_norms;
 };
 
-/// Trains on a mesh of ranks as threads. From the model's own parameters or, where it is not empty, from the checkpoint
+/// Trains on the ranks of a setting. From the model's own parameters or, where it is not empty, from the checkpoint
 /// `from`; `steps` more steps; then a checkpoint in `to`. What rank 0 saw, after every rank saw the same.
-Steps train(const TrainingCase& training, const MeshShape& mesh, const std::filesystem::path& from, std::int64_t steps,
+Steps train(const TrainingCase& training, const Setting& setting, const std::filesystem::path& from, std::int64_t steps,
             const std::filesystem::path& to);
 
 struct ResumedRun {
-  std::int64_t process = 0, parent = 0;  // as the new process saw them
-  std::int64_t resumed_at = 0;           // the step it found in the checkpoint
+  std::set<std::int64_t> processes;  // that ran it
+  std::int64_t resumed_at = 0;       // the step they found in the checkpoint
   Steps steps;
 };
 
-/// Starts a new process (this program with --resume) that goes on from the checkpoint `from`; waits for it. Error where
-/// it fails.
-ResumedRun run_in_new_process(const std::filesystem::path& from, const MeshShape& mesh, std::int64_t steps,
+/// Starts a new process (this program with --resume) that goes on from the checkpoint `from`; waits for it. Over mpi
+/// and nccl it is a new world, one process a rank. Error where it fails. A collective.
+ResumedRun run_in_new_process(const std::filesystem::path& from, const Setting& setting, std::int64_t steps,
                               const std::filesystem::path& to);
 
-/// main() of the new process: --resume <from> <mesh> <steps> <to>. Nothing where the arguments are not that.
+/// main() of the new process: --resume <from> <cell> <steps> <to>. Nothing where the arguments are not that.
 std::optional<int> resumed_main(int argc, char** argv, const std::function<TrainingCase()>& make);
 
-/// A folder that is gone when this is.
+/// A folder of all processes of a setting, gone when rank 0's is. A collective.
 class ScratchFolder {
  public:
-  ScratchFolder();
+  explicit ScratchFolder(const Setting& setting);
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder();
@@ -78,6 +80,7 @@ class ScratchFolder {
 
  private:
   std::filesystem::path path_;
+  bool mine_ = false;
 };
 
 /// The unbroken run, for comparisons of one's own; the checkpoint where it was stopped is scratch / "stopped".
@@ -89,10 +92,13 @@ struct StopAndGo {
 /// Fills in a cell of profile "lifecycle": resumed_in_new_process, bit_equal, every_parameter_compared,
 /// gradients_nonzero, and the sabotages drop_optimizer_state, restart_counters and, where there is one,
 /// drop_weight_average.
-StopAndGo measure_stop_and_go(const TrainingCase& training, const MeshShape& mesh, const ScratchFolder& scratch,
+StopAndGo measure_stop_and_go(const TrainingCase& training, const Setting& setting, const ScratchFolder& scratch,
                               Cell& cell);
 
-/// Every cell asked for, over threads.
+/// ConfigError unless the cell is in fp64.
+Setting fp64_setting(const CellName& cell);
+
+/// Every cell asked for, in fp64, over any backend.
 Measurement measure_training(const TrainingCase& training, const Request& request);
 
 int training_main(int argc, char** argv, const std::function<TrainingCase()>& make);

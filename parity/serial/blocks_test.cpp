@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "serial/pair_slice.hpp"
+#include "serial/initialisers.hpp"
+#include "serial/pair_initialisation.hpp"
+#include "serial/transition.hpp"
+#include "serial/triangle_multiplication.hpp"
 
 namespace {
 
@@ -51,94 +53,6 @@ TEST(PairInitialisationTest, EqualsTheFormulaPairByPair) {
       EXPECT_LT((z[0][i][j] - expected).abs().max().item<double>(), 1e-14) << "pair " << i << ", " << j;
     }
   }
-}
-
-TEST(PairSliceTest, NamesShapesAndOrderOfACheckpoint) {
-  PairSlice slice;
-  std::vector<std::string> expected{"input_embedder.res_type_encoding.weight [384, 33]",
-                                    "input_embedder.msa_profile_encoding.weight [384, 34]",
-                                    "z_init_1.weight [128, 384]",
-                                    "z_init_2.weight [128, 384]",
-                                    "rel_pos.linear_layer.weight [128, 139]",
-                                    "token_bonds.weight [128, 1]"};
-  for (const std::string block : {"tri_mul_out.", "tri_mul_in."}) {
-    for (const std::string name :
-         {"norm_in.weight [128]", "norm_in.bias [128]", "p_in.weight [256, 128]", "g_in.weight [256, 128]",
-          "norm_out.weight [128]", "norm_out.bias [128]", "p_out.weight [128, 128]", "g_out.weight [128, 128]"}) {
-      expected.push_back("pairformer_module.layers.0." + block + name);
-    }
-  }
-  for (const std::string name : {"norm.weight [128]", "norm.bias [128]", "fc1.weight [512, 128]",
-                                 "fc2.weight [512, 128]", "fc3.weight [128, 512]"}) {
-    expected.push_back("pairformer_module.layers.0.transition_z." + name);
-  }
-  std::vector<std::string> found;
-  for (const auto& item : slice->named_parameters()) found.push_back(item.key() + " " + c10::str(item.value().sizes()));
-  EXPECT_EQ(found, expected);
-  EXPECT_TRUE(slice->named_buffers().is_empty());
-}
-
-PairSliceOptions small() {
-  PairSliceOptions options;
-  options.token_s = 5;
-  options.rel_pos.token_z = 4;
-  return options;
-}
-
-std::map<std::string, at::Tensor> dictionary(int64_t n) {
-  const auto ids = [&](int64_t limit) { return at::randint(limit, {2, n}, at::kLong); };
-  at::Tensor mask = at::ones({2, n});
-  mask[0].slice(0, n - 2).zero_();
-  return {{"res_type", at::one_hot(ids(kResidueTypes), kResidueTypes)},
-          {"profile", at::rand({2, n, kResidueTypes})},
-          {"deletion_mean", at::rand({2, n})},
-          {"asym_id", ids(2)},
-          {"residue_index", ids(9)},
-          {"entity_id", ids(2)},
-          {"token_index", ids(9)},
-          {"sym_id", ids(2)},
-          {"cyclic_period", ids(3)},
-          {"token_bonds", at::randint(2, {2, n, n, 1}).to(at::kFloat)},
-          {"token_pad_mask", mask}};
-}
-
-TEST(PairSliceTest, StepsComposeToForwardAndReadEachFeatureOnce) {
-  at::manual_seed(8);
-  PairSlice slice(small());
-  slice->to(at::kDouble);
-  {
-    torch::NoGradGuard no_grad;
-    for (at::Tensor& parameter : slice->parameters()) parameter.add_(at::randn_like(parameter));
-  }
-  const auto features = dictionary(6);
-  std::map<std::string, int> reads;
-  const auto given = PairSliceFeatures::from([&](const std::string& name) {
-    ++reads[name];
-    return features.at(name);
-  });
-  EXPECT_EQ(reads.size(), features.size());
-  for (const auto& [name, count] : reads) EXPECT_EQ(count, 1) << name;
-
-  const auto clean = zero_padding(given);
-  const at::Tensor mask = pair_mask(clean.token_pad_mask);
-  at::Tensor z = slice->pair_init(slice->input_embedder(clean.input), clean.position, clean.token_bonds);
-  const at::Tensor start = z;
-  z = z + slice->tri_mul_out(z, mask);
-  z = z + slice->tri_mul_in(z, mask);
-  z = z + slice->transition_z(z);
-  const at::Tensor whole = slice(given);
-  EXPECT_TRUE(at::equal(whole, z));
-  EXPECT_EQ(whole.scalar_type(), at::kDouble);
-  EXPECT_GT((whole - start).abs().max().item<double>(), 1e-3);
-}
-
-TEST(PairSliceTest, ResidualBranchesStartAsZero) {
-  at::manual_seed(9);
-  PairSlice slice(small());
-  const auto features = PairSliceFeatures::from([d = dictionary(5)](const std::string& name) { return d.at(name); });
-  const auto clean = zero_padding(features);
-  EXPECT_TRUE(at::equal(slice(features),
-                        slice->pair_init(slice->input_embedder(clean.input), clean.position, clean.token_bonds)));
 }
 
 TEST(InitialisersTest, LecunHasUnitGainAndIsTruncated) {

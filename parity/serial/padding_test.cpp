@@ -5,11 +5,13 @@
 #include <torch/utils.h>
 
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
-#include "serial/pair_slice.hpp"
+#include "serial/padding.hpp"
+#include "serial/pair_initialisation.hpp"
+#include "serial/transition.hpp"
+#include "serial/triangle_multiplication.hpp"
 
 namespace {
 
@@ -145,46 +147,6 @@ TEST_P(Padding, TokenInputEmbedder) {
       },
       {residues(), residues(), at::rand({kBatch, kTokens}, dtype())}, {token_mask(), token_mask(), token_mask()},
       token_mask(), poison());
-}
-
-TEST_P(Padding, SliceTakesNaN) {
-  PairSliceOptions options;
-  options.token_s = 5;
-  options.rel_pos = small_positions();
-  PairSlice slice(options);
-  perturb(*slice, dtype());
-  const at::Tensor mask = token_mask(), pairs = pair_mask(mask);
-  const auto positions = random_positions();
-  const auto residues = [&] { return at::rand({kBatch, kTokens, kResidueTypes}, dtype()); };
-  expect_poison_invariant(
-      *slice,
-      [&](const auto& in) {
-        return slice(PairSliceFeatures{{in[0], in[1], in[2]}, positions, in[3], mask});
-      },
-      {residues(), residues(), at::rand({kBatch, kTokens}, dtype()), at::rand({kBatch, kTokens, kTokens, 1}, dtype())},
-      {mask, mask, mask, pairs}, pairs, std::numeric_limits<double>::quiet_NaN());
-}
-
-TEST_P(Padding, SliceIgnoresPaddedIds) {
-  PairSliceOptions options;
-  options.token_s = 5;
-  options.rel_pos = small_positions();
-  PairSlice slice(options);
-  perturb(*slice, dtype());
-  PairSliceFeatures features{
-      {at::rand({kBatch, kTokens, kResidueTypes}, dtype()), at::rand({kBatch, kTokens, kResidueTypes}, dtype()),
-       at::rand({kBatch, kTokens}, dtype())},
-      random_positions(),
-      at::rand({kBatch, kTokens, kTokens, 1}, dtype()),
-      token_mask()};
-  const at::Tensor before = slice(features);
-  const auto valid = features.token_pad_mask != 0;
-  for (at::Tensor* ids :
-       {&features.position.asym_id, &features.position.residue_index, &features.position.entity_id,
-        &features.position.token_index, &features.position.sym_id, &features.position.cyclic_period}) {
-    *ids = at::where(valid, *ids, at::full({}, -123456789, ids->options()));
-  }
-  EXPECT_TRUE(at::equal(before, slice(features)));  // everywhere: padding of the result is a constant of the model
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtypes, Padding, testing::Values(at::kDouble, at::kFloat),

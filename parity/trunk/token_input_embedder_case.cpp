@@ -2,7 +2,7 @@
 #include "trunk/token_input_embedder.hpp"
 
 #include "parity/harness/block_parity.hpp"
-#include "parity/trunk/slice_features.hpp"
+#include "parity/trunk/token_features.hpp"
 
 using namespace cpize;
 using namespace cpize::parity;

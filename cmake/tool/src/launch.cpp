@@ -53,6 +53,7 @@ ChildResult launch_mpi(const Plan& plan, const ChildSpec& program, const LaunchG
   child.command.insert(child.command.end(), program.command.begin(), program.command.end());
   child.stop_signal = SIGTERM;  // the launcher ends its ranks, which are in groups of their own
   auto& e = child.environment;
+  e["CPIZE_MPIEXEC"] = plan.mpiexec;                       // for a program that starts a second world
   e["OMPI_MCA_rmaps_base_oversubscribe"] = "1";            // tests have more ranks than cores,
   e["OMPI_MCA_mpi_yield_when_idle"] = "1";                 // so a rank that waits gives way,
   e["OMPI_MCA_hwloc_base_binding_policy"] = "none";        // and none is bound to a core

@@ -1,6 +1,6 @@
 // Random features of bonds and contacts, for the cases whose blocks read them: as the feature readers make them.
 #pragma once
-#include "parity/trunk/slice_features.hpp"
+#include "parity/trunk/token_features.hpp"
 
 namespace cpize::parity {
 

@@ -2,7 +2,7 @@
 #include "trunk/input/input_conditioning.hpp"
 
 #include "parity/harness/block_parity.hpp"
-#include "parity/trunk/slice_features.hpp"
+#include "parity/trunk/token_features.hpp"
 #include "serial/input_conditioning.hpp"
 
 using namespace cpize;
