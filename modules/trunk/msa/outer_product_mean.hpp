@@ -18,8 +18,8 @@
 //   peak            z, plus about 2 h u (cp0 + cp1) for an exchange, plus tiles: 2/32 of the h h channels of a pair
 //                   shard. With backward h u cp1 more (the gradient of b, added up in fp32 or wider), and the gradients
 //                   of z and m.
-// Three exchanges forward (a, b, the masks twice: four), two backward, on every rank alike: the ranks must agree on
-// requires_grad of the inputs.
+// Four exchanges forward (a, b, the masks to rows and to columns), two backward, on every rank alike: the ranks must
+// agree on requires_grad of the inputs.
 //
 // Masked positions may hold any finite number whose square is finite (1e30): no value and no gradient depends on it.
 // Backward is hand-written and has no backward of its own (NotImplemented).

@@ -78,6 +78,14 @@ static double token_bytes(const CostPoint& p) {
   return p.element_bytes * static_cast<double>(p.sizes["N"] * p.sizes["M"]) * (p.q() - 1) / p.q();
 }
 
+/// Dropout makes z and m promote_types(dtype, fp32): what a bf16 layer keeps of them, and what the triangle attentions
+/// send of their inputs, is wider.
+static double wider_inputs(const CostPoint& p) { return kBlocks * (wide(p) - 1) * (6 * p.b() + 3 * msa_shard(p)); }
+static double wider_rows(const CostPoint& p) {
+  const double channels = static_cast<double>(p.sizes["C"]);
+  return kBlocks * (wide(p) - 1) * (attention_rows_bytes(p, cp1, channels) + attention_rows_bytes(p, cp0, channels));
+}
+
 static BlockCase msa_module() {
   const random::Stream root(7, "msa_module", 3);
   return with_msa_widths(with_alignment(BlockCase("msa_module")
@@ -122,17 +130,22 @@ static BlockCase msa_module() {
       .bound("sent_bytes.forward",  // the case needs the token mask whole, as the entry does
              [](const CostPoint& p) {
                return kBlocks * msa_layer_forward_bytes(kept(p)) + pair_mask_bytes(p) + 2 * whole_mask_bytes(p) +
-                      token_bytes(p) + subsample_bytes(p);
+                      token_bytes(p) + subsample_bytes(p) + wider_rows(p);
              })
       .bound("sent_bytes.backward",
-             [](const CostPoint& p) { return kBlocks * msa_layer_backward_bytes(kept(p)) + token_bytes(p); })
+             [](const CostPoint& p) {
+               return kBlocks * msa_layer_backward_bytes(kept(p)) + token_bytes(p) + wider_rows(p);
+             })
       .bound("peak_bytes.forward",
              [](const CostPoint& p) { return msa_layer_forward_peak(kept(p)) + 3 * msa_shard(p); })
       .bound("peak_bytes.step",
              [](const CostPoint& p) {
-               return (kBlocks - 1) * msa_layer_saved(kept(p)) + msa_layer_step(kept(p)) + 3 * msa_shard(p);
+               return (kBlocks - 1) * msa_layer_saved(kept(p)) + msa_layer_step(kept(p)) + 3 * msa_shard(p) +
+                      wider_inputs(kept(p));
              })
-      .bound("saved_bytes", [](const CostPoint& p) { return kBlocks * msa_layer_saved(kept(p)) + 2 * msa_shard(p); });
+      .bound("saved_bytes", [](const CostPoint& p) {
+        return kBlocks * msa_layer_saved(kept(p)) + 2 * msa_shard(p) + wider_inputs(kept(p));
+      });
 }
 
 CPIZE_PARITY_MAIN(msa_module)
