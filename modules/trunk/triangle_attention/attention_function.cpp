@@ -14,6 +14,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+/// In core form, channels next to each other.
+at::Tensor rows_of_pairs(const AttentionCall& call, const at::Tensor& x) {
+  return call.to_rows(x.stride(-1) == 1 ? x : x.contiguous());
+}
+
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& mask,
                             const at::Tensor& norm, const at::Tensor& norm_bias, const at::Tensor& linear,
@@ -22,7 +27,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const NoAutocast no_autocast(z);
     const AttentionWeights weights{norm, norm_bias, linear, q, k, v, o, g};
     at::Tensor mask_rows = call->to_rows(mask.to(call->precision.operand));
-    at::Tensor rows = call->to_rows(z.stride(-1) == 1 ? z : z.contiguous());
+    at::Tensor rows = rows_of_pairs(*call, z);
     if (call->save) {
       // An input that needs no exchange is saved as an input: autograd then sees whether somebody writes to it.
       context->save_for_backward({norm, norm_bias, linear, q, k, v, o, g, call->exchanges_rows() ? at::Tensor() : z});
@@ -57,8 +62,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
     at::Tensor dy = std::move(gradients[0]);
     gradients.clear();
-    dy = call->to_rows(dy.stride(-1) == 1 ? dy : dy.contiguous());
-    at::Tensor rows = call->exchanges_rows() ? call->rows : call->to_rows(z);
+    dy = rows_of_pairs(*call, dy);
+    at::Tensor rows = call->exchanges_rows() ? call->rows : rows_of_pairs(*call, z);
     const bool own_gradient = call->exchanges_rows();  // what arrived in an exchange is nobody else's
     if (consume) call->rows.reset();
     AttentionGradients g =

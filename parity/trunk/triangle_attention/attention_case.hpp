@@ -4,6 +4,7 @@
 #include "serial/padding.hpp"
 #include "serial/triangle_attention.hpp"
 #include "trunk/padding.hpp"
+#include "trunk/triangle_attention/triangle_attention.hpp"
 
 namespace cpize::parity {
 
@@ -18,10 +19,11 @@ inline double attention_bias_bytes(const CostPoint& p, double element_bytes) {
   return p.b("H") * (p.q() - 1) * element_bytes / p.element_bytes;
 }
 
-/// The mask is one of tokens: the bias of query i and key j comes from pair (i, j) in every row, so of a mask of pairs
-/// that is no outer product masked pairs do matter (attention_test.cpp). `Port` is the port's module holder; H heads of
-/// width D. Costs at N = 144, C = 128 (which all meshes divide), with the bounds of the design: z to rows and y back,
-/// the bias to all, masks; peaks 4 b and 7 b, 2 b saved.
+/// Small problems run in many panels, larger ones (fp32, bf16, costs) in those of the default. The mask is one of
+/// tokens: the bias of query i and key j comes from pair (i, j) in every row, so of a mask of pairs that is no outer
+/// product masked pairs do matter (attention_test.cpp). `Port` is the port's module holder; H heads of width D. Costs
+/// at N = 144, C = 128 (which all meshes divide), with the bounds of the design: z to rows and y back, the bias to all,
+/// masks; peaks 4 b and 7 b, 2 b saved.
 template <class Port>
 BlockCase attention_case(const std::string& name, serial::TriangleNode node) {
   const Axis along = node == serial::TriangleNode::starting ? cp1 : cp0;
@@ -35,10 +37,14 @@ BlockCase attention_case(const std::string& name, serial::TriangleNode node) {
               [](auto& block, const Tensors& in) {
                 return Tensors{{"y", block(in["z"], serial::pair_mask(in["mask"]))}};
               })
-      .port([](const Sizes& s) { return Port(s["C"], s["D"], s["H"]); },
-            [](auto& block, const ShardedTensors& in) {
-              return ShardedTensors{{"y", block(in.get<Pair>("z"), trunk::pair_mask(in.get<Single>("mask")))}};
-            })
+      .port(
+          [](const Sizes& s) {
+            return Port(s["C"], s["D"], s["H"],
+                        trunk::TriangleAttentionOptions{.score_elements = s["N"] < 20 ? 30 : 0});
+          },
+          [](auto& block, const ShardedTensors& in) {
+            return ShardedTensors{{"y", block(in.get<Pair>("z"), trunk::pair_mask(in.get<Single>("mask")))}};
+          })
       // Norm, projections, scores, softmax, values, output projection.
       .contraction({"C", "C", "D", "N", "N", "C"})
       .size("C", 8)
