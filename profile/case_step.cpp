@@ -41,7 +41,7 @@ CaseProblem make_case_problem(const parity::BlockCase& block, const parity::Size
   for (const auto& [letter, value] : sizes) all.set(letter, value);
   problem.run.valid_tokens = all["N"];
   problem.serial = block.make_serial(all);
-  if (problem.serial.module) parity::perturb(*problem.serial.module, block.name());
+  if (problem.serial.module) parity::perturb(*problem.serial.module, block.name(), block.perturbation_strength());
   problem.inputs = parity::make_inputs(block, problem.run, parity::Padding::random, setting);
   for (const auto& info : block.outputs()) {
     Shape shape;

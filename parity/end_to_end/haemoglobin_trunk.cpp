@@ -78,8 +78,7 @@ BlockCase haemoglobin_trunk(const SmallTrunk& trunk) {
     add_feature(block, name);
   std::vector<std::string> zero = without_gradient(2);
   zero.insert(zero.end(), {"token_bonds.weight", "input_embedder.cyclic_conditioning_init.weight",
-                           "contact_conditioning.encoding_unselected", "contact_conditioning.encoder.weight",
-                           "contact_conditioning.encoder.bias"});
+                           "contact_conditioning.encoding_unselected"});
   return as_trunk(std::move(block), trunk)
       .size("C", 32)
       .size("token_s", 64)

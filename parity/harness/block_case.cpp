@@ -52,6 +52,11 @@ BlockCase& BlockCase::zero_gradient(std::vector<std::string> parameters) {
   return *this;
 }
 
+BlockCase& BlockCase::perturbation(double strength) {
+  perturbation_ = strength;
+  return *this;
+}
+
 BlockCase& BlockCase::precision_size(Sizes sizes) {
   precision_sizes_ = std::move(sizes);
   return *this;

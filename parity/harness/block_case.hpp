@@ -118,6 +118,10 @@ class BlockCase {
   /// Parameters whose gradient is zero in exact arithmetic. The harness checks that serial's is rounding, too.
   BlockCase& zero_gradient(std::vector<std::string> parameters);
 
+  /// How far parameters are moved from where they start (parameters.hpp), 1 unless said. Full strength makes a deep
+  /// composition chaotic: every layer multiplies the rounding of the one before, which no error budget of sums covers.
+  BlockCase& perturbation(double strength);
+
   /// fp32 and bf16: the N that the runs start from, and other widths if the case's own are too small for quantiles of
   /// errors. Default: N = 37.
   BlockCase& precision_size(Sizes sizes);
@@ -136,6 +140,7 @@ class BlockCase {
   const Sizes& sizes() const { return sizes_; }
   const std::vector<std::string>& contraction_lengths() const { return contraction_; }
   bool pads_with_nan() const { return nan_padding_; }
+  double perturbation_strength() const { return perturbation_; }
   const std::vector<std::string>& zero_gradients() const { return zero_gradients_; }
   const Sizes& precision_sizes() const { return precision_sizes_; }
   const Sizes& fused_sizes() const { return fused_sizes_; }
@@ -170,6 +175,7 @@ class BlockCase {
   Sizes sizes_{{"C", 8}};
   std::vector<std::string> contraction_, zero_gradients_;
   bool nan_padding_ = false;
+  double perturbation_ = 1;
   Sizes cost_sizes_, precision_sizes_{{"N", 37}}, fused_sizes_{{"N", 97}, {"C", 128}};
   std::map<std::string, CostBound> bounds_;
   std::function<SerialBlock(const Sizes&)> serial_;

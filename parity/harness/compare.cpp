@@ -29,8 +29,8 @@ void compare_kind(const BlockCase& block, const Kind& kind, const Tensors& expec
       throw ContractError(block.name() + ": " + kind.label + name + " has another shape than serial's");
     double scale = largest(e);
     const double relative = 16 * std::numeric_limits<double>::epsilon() * std::sqrt(kind.terms);
-    // What serial itself has below the rounding of the largest of its kind is zero in exact arithmetic as far as fp64 can
-    // tell (the logits of a softmax over one token, say): there is no scale in it.
+    // What serial itself has below the rounding of the largest of its kind is zero in exact arithmetic as far as fp64
+    // can tell (the logits of a softmax over one token, say): there is no scale in it.
     const bool cancels = scale <= relative * largest_of_kind || std::ranges::find(zeros, name) != zeros.end();
     if (cancels) scale = largest_of_kind;
     const double tolerance = relative * scale;

@@ -163,7 +163,7 @@ void measure_cost(const BlockCase& block, const Setting& setting, Cell& cell) {
   if (block.cost_sizes().size() == 0) return;
   const Run run = cost_run(block, setting);
   SerialBlock serial = block.make_serial(run.sizes);
-  if (serial.module) perturb(*serial.module, block.name());
+  if (serial.module) perturb(*serial.module, block.name(), block.perturbation_strength());
   const Tensors inputs = make_inputs(block, run, Padding::random, setting);
   const Tensors gradients = gradients_of(block, run);
 

@@ -164,7 +164,7 @@ SerialRun run_serial(const BlockCase& block, const Run& run, const Setting& sett
   torch::manual_seed(20240607);  // a block's constructor draws from torch's default generator
   serial.block = block.make_serial(run.sizes);
   if (serial.block.module) {
-    serial.perturbed_constants = perturb(*serial.block.module, block.name());
+    serial.perturbed_constants = perturb(*serial.block.module, block.name(), block.perturbation_strength());
     round_parameters(*serial.block.module, setting.wide());
   }
   serial.inputs = make_inputs(block, run, Padding::random, setting);

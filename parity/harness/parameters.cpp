@@ -26,14 +26,14 @@ std::vector<std::string> constant_parameters(const torch::nn::Module* module) {
   return names;
 }
 
-int perturb(torch::nn::Module& module, const std::string& seed) {
+int perturb(torch::nn::Module& module, const std::string& seed, double strength) {
   at::NoGradGuard no_grad;
   module.to(at::kDouble);
   const auto constant = static_cast<int>(constant_parameters(&module).size());
   for (auto& [name, p] : parameters_of(&module)) {
     at::Generator generator = generator_for(seed + " parameter " + name);
     const double scale = p.dim() > 1 ? 1 / std::sqrt(static_cast<double>(p.numel() / p.size(0))) : 0.3;
-    p.add_(at::randn(p.sizes(), generator, at::kDouble), scale);
+    p.add_(at::randn(p.sizes(), generator, at::kDouble), scale * strength);
   }
   return constant;
 }

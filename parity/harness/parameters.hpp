@@ -15,8 +15,9 @@ using NamedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 NamedParameters parameters_of(const torch::nn::Module* module);
 
 /// Moves the module to fp64 and adds noise to every parameter: standard normal over sqrt(fan in) for matrices, times
-/// 0.3 for vectors. So nothing stays zero, or one, that was initialised to it. Returns how many were constant before.
-int perturb(torch::nn::Module& module, const std::string& seed);
+/// 0.3 for vectors; all of it times `strength`. So nothing stays zero, or one, that was initialised to it. Returns how
+/// many were constant before.
+int perturb(torch::nn::Module& module, const std::string& seed, double strength = 1);
 
 /// The names of parameters that are all zero, or (with more than one element) all equal.
 std::vector<std::string> constant_parameters(const torch::nn::Module* module);

@@ -89,6 +89,7 @@ BlockCase as_trunk(BlockCase block, const SmallTrunk& small) {
       .output("bfactor", {"B", "N", "8"})
       .masked_by("token_pad_mask")
       .padding_is_nan()
+      .perturbation(0.25)
       .serial([small](const Sizes& s) { return serial::Trunk(serial_options(s, small)); },
               [small, stream](auto& model, const Tensors& in) {
                 serial::TrunkCall call{.recycling_steps = small.recycling_steps};
