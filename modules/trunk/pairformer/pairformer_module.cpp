@@ -1,5 +1,7 @@
 #include "trunk/pairformer/pairformer_module.hpp"
 
+#include <ATen/core/grad_mode.h>
+
 #include "trunk/checkpointing/checkpoint.hpp"
 
 namespace cpize::trunk {
@@ -14,10 +16,11 @@ std::tuple<Sharded<Single>, Sharded<Pair>> PairformerModuleImpl::forward(Sharded
                                                                          const Sharded<Single>& mask,
                                                                          const Sharded<Pair>& pair_mask,
                                                                          const Dropout& dropout) {
+  const bool checkpointed = options.checkpoint && at::GradMode::is_enabled();
   for (std::size_t i = 0; i < layers->size(); ++i) {
     const auto layer = layers->ptr<PairformerLayerImpl>(i);
     const Dropout own = dropout.child("layers." + std::to_string(i));
-    if (options.checkpoint)
+    if (checkpointed)
       std::tie(s, z) = checkpoint(
           *layer,
           [layer, own](const Sharded<Single>& s, const Sharded<Pair>& z, const Sharded<Single>& mask,

@@ -1,5 +1,7 @@
 #include "trunk/pairformer/pairformer_noseq_module.hpp"
 
+#include <ATen/core/grad_mode.h>
+
 #include "trunk/checkpointing/checkpoint.hpp"
 
 namespace cpize::trunk {
@@ -12,10 +14,11 @@ PairformerNoSeqModuleImpl::PairformerNoSeqModuleImpl(std::int64_t token_z, std::
 
 Sharded<Pair> PairformerNoSeqModuleImpl::forward(Sharded<Pair> z, const Sharded<Pair>& pair_mask,
                                                  const Dropout& dropout) {
+  const bool checkpointed = options.checkpoint && at::GradMode::is_enabled();
   for (std::size_t i = 0; i < layers->size(); ++i) {
     const auto layer = layers->ptr<PairformerNoSeqLayerImpl>(i);
     const Dropout own = dropout.child("layers." + std::to_string(i));
-    if (options.checkpoint)
+    if (checkpointed)
       z = checkpoint(
           *layer,
           [layer, own](const Sharded<Pair>& z, const Sharded<Pair>& mask) { return layer->forward(z, mask, own); }, z,

@@ -48,8 +48,9 @@ static BlockCase pairformer_stack() {
              })
       .bound("peak_bytes.forward",
              [](const CostPoint& p) { return pair_track_forward_peak(p) + attention_saved_bytes(p); })
-      .bound("peak_bytes.step",
-             [](const CostPoint& p) { return kLayers * p.b() + pair_track_step(p) + 3 * attention_saved_bytes(p); })
+      .bound(
+          "peak_bytes.step",  // inputs of the layers, and the result of the one that is run again
+          [](const CostPoint& p) { return (kLayers + 1) * p.b() + pair_track_step(p) + 3 * attention_saved_bytes(p); })
       .bound("saved_bytes", [](const CostPoint& p) { return kLayers * (p.b() + attention_saved_bytes(p)); });
 }
 
