@@ -6,10 +6,13 @@
 
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "serial/attention_pair_bias.hpp"
 #include "serial/padding.hpp"
 #include "serial/pair_initialisation.hpp"
+#include "serial/pairformer.hpp"
 #include "serial/transition.hpp"
 #include "serial/triangle_multiplication.hpp"
 
@@ -123,6 +126,28 @@ TEST_P(Padding, TriangleMultiplication) {
     expect_poison_invariant(
         *block, [&](const auto& in) { return block(in[0], mask); }, {random_pair()}, {mask}, mask, poison());
   }
+}
+
+TEST_P(Padding, AttentionPairBias) {
+  AttentionPairBias block(AttentionPairBiasOptions{.c_s = 8, .c_z = kWidth, .num_heads = 2});
+  perturb(*block, dtype());
+  const at::Tensor tokens = token_mask();
+  expect_poison_invariant(
+      *block, [&](const auto& in) { return block(in[0], in[1], tokens, in[0]); },
+      {at::randn({kBatch, kTokens, 8}, dtype()), random_pair()}, {tokens, pair_mask(tokens)}, tokens, poison());
+}
+
+TEST_P(Padding, PairformerLayer) {
+  PairformerLayer block(8, kWidth,
+                        PairformerOptions{.num_heads = 2, .pairwise_head_width = 3, .pairwise_num_heads = 2});
+  perturb(*block, dtype());
+  const at::Tensor tokens = token_mask(), pairs = pair_mask(tokens);
+  expect_poison_invariant(
+      *block,
+      [&](const auto& in) {  // s depends on z
+        return std::get<0>(block(in[0], in[1], tokens, pairs));
+      },
+      {at::randn({kBatch, kTokens, 8}, dtype()), random_pair()}, {tokens, pairs}, tokens, poison());
 }
 
 TEST_P(Padding, PairInitialisation) {
