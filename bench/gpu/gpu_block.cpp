@@ -88,7 +88,7 @@ Work forward_work(const std::string& block, double pairs, double own, double tok
   if (block == "pair_weighted_averaging")  // z in, m in twice, values and averages out and in, m out
     return {msa * 2 * kMsaHeads * kMsaHidden * (3 * kMsaChannels + tokens) + pairs * 2 * c * kMsaHeads, 0,
             pairs * row + 3 * msa_bytes + msa * 4 * kMsaHeads * kMsaHidden * width};
-  if (block == "pairformer_layer")
+  if (block.starts_with("pairformer_layer"))
     return work("tri_mul_out") + work("tri_mul_in") + work("tri_att_start") + work("tri_att_end") + work("transition") +
            work("attention_pair_bias") + work("transition_s");
   // z in, a and b out and in, o out and in, z in again, y out; projections to 2 x 256 and 2 x 128, and the triangle
@@ -192,14 +192,16 @@ GpuBlock::GpuBlock(const GpuBlockRun& r, const MeshPtr& mesh, at::Device device)
       const auto m = wrap<Msa>(leaf(own_msa, options), msa_shape, mesh);
       use(randomised(trunk::PairWeightedAveraging(kMsaChannels, kPairChannels, kMsaHidden, kMsaHeads), device),
           [m, z, mask](auto& module) { return std::vector{module(m, z, mask).local()}; });
-    } else if (r.block == "pairformer_layer") {
+    } else if (r.block == "pairformer_layer" || r.block == "pairformer_layer_dropout") {
       trunk::PairformerOptions options_of_layer;
       options_of_layer.triangle_multiplication = triangle;
       options_of_layer.triangle_attention = attention;
       options_of_layer.transition.fused = r.fused;
+      const trunk::Dropout dropout =
+          r.block == "pairformer_layer" ? trunk::Dropout() : trunk::Dropout(random::Stream(1, "layers.0", 0));
       use(randomised(trunk::PairformerLayer(kTokenChannels, kPairChannels, options_of_layer), device),
-          [z, mask, token_mask, s = tokens()](auto& m) {
-            const auto [new_s, new_z] = m->forward(s, z, token_mask, mask);
+          [z, mask, token_mask, dropout, s = tokens()](auto& m) {
+            const auto [new_s, new_z] = m->forward(s, z, token_mask, mask, dropout);
             return std::vector{new_s.local(), new_z.local()};
           });
     } else {

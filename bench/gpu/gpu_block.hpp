@@ -21,7 +21,8 @@ struct GpuBlockRun {
   std::string name(const MeshShape& mesh) const;
 };
 
-/// The trunk's blocks with 128 pair channels, 384 token channels, 4 and 16 heads, an MSA of 1,024 rows, batch 1.
+/// The trunk's blocks with 128 pair channels, 384 token channels, 4 and 16 heads, an MSA of 1,024 rows, batch 1. Beside
+/// them there is pairformer_layer_dropout, as in training: dropout makes the residual stream fp32.
 const std::vector<std::string>& gpu_block_names();
 
 class GpuBlock {
