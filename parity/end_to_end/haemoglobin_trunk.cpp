@@ -89,8 +89,8 @@ BlockCase haemoglobin_trunk(const SmallTrunk& trunk) {
       .zero_gradient(zero);
 }
 
-Run haemoglobin_run(const BlockCase& block, const MeshShape& mesh, std::int64_t padding) {
-  const std::int64_t tokens = haemoglobin().at("token_index").size(0);
+Run haemoglobin_run(const BlockCase& block, const MeshShape& mesh, std::int64_t padding, std::int64_t tokens) {
+  if (tokens == 0) tokens = haemoglobin().at("token_index").size(0);
   Run run{"haemoglobin", block.sizes(), MaskKind::prefix, tokens};
   run.sizes.set("B", mesh.extent(Axis::dp));
   run.sizes.set("N", tokens + padding);

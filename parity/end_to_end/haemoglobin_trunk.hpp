@@ -11,7 +11,7 @@ namespace cpize::parity {
 /// embeds those are zero and declared so (recycling_case.cpp trains them). Small widths: token_s 64, token_z 32.
 BlockCase haemoglobin_trunk(const SmallTrunk& trunk = {});
 
-/// The whole protein and `padding` padded tokens; one sample a dp rank.
-Run haemoglobin_run(const BlockCase& block, const MeshShape& mesh, std::int64_t padding);
+/// The protein's first `tokens` (0: the whole of it) and `padding` padded ones; one sample a dp rank.
+Run haemoglobin_run(const BlockCase& block, const MeshShape& mesh, std::int64_t padding, std::int64_t tokens = 0);
 
 }  // namespace cpize::parity

@@ -32,7 +32,7 @@ PropertyCase repeat() {
   const auto block = std::make_shared<BlockCase>(haemoglobin_trunk());
   const auto runs = std::make_shared<std::map<std::string, SerialRun>>();
   for (const char* mesh : {"1x1x1", "2x1x1"})  // one and two samples; the inputs do not depend on cp
-    runs->emplace(mesh, run_serial(*block, haemoglobin_run(*block, MeshShape::parse(mesh), 3)));
+    runs->emplace(mesh, run_serial(*block, haemoglobin_run(*block, MeshShape::parse(mesh), 3, 40)));
   const auto serial = [runs](const MeshPtr& mesh) -> const SerialRun& {
     return runs->at(mesh->shape().extent(Axis::dp) == 1 ? "1x1x1" : "2x1x1");
   };

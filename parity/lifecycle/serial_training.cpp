@@ -107,11 +107,16 @@ SerialTraining train_serially(const features::Features& batch, std::int64_t step
 
     at::NoGradGuard no_grad;
     const double decay = std::min(training.ema->decay, (1 + t) / (10 + t));
+    double largest_of_all = 0;
+    for (const auto& item : trainable) largest_of_all = std::max(largest_of_all, largest(item.second.grad()));
     for (const auto& item : trainable) {
       const at::Tensor& p = item.second;
+      // A gradient below the rounding of the largest is rounding (what shifts all logits of a softmax alike): its error
+      // is that of the terms that cancelled.
+      const double own = largest(p.grad()), scale = own <= relative * largest_of_all ? largest_of_all : own;
       const auto& state = static_cast<torch::optim::AdamWParamState&>(*optimizer->state().at(p.unsafeGetTensorImpl()));
       const at::Tensor root = (state.exp_avg_sq() / (1 - std::pow(0.95, t))).sqrt().add_(1e-8);
-      run.budgets[item.first] += 4 * rate * relative * largest(p.grad()) / root + 4 * eps * p.abs();
+      run.budgets[item.first] += 4 * rate * relative * scale / root + 4 * eps * p.abs();
       run.averages[item.first].mul_(decay).add_(p, 1 - decay);
     }
   }
