@@ -31,13 +31,15 @@ Sharded<Pair> update_pairs(Layer& layer, Sharded<Pair> z, const Sharded<Pair>& m
   if (rate != 0) {
     by_row(layer.tri_mul_out, "tri_mul_out");
     by_row(layer.tri_mul_in, "tri_mul_in");
+    by_row(layer.tri_att_start, "tri_att_start");
+    const auto update = layer.tri_att_end(z, mask);
+    z = add_dropped(z, update, dropout.column_factor(update, rate, "tri_att_end"));
   } else {
     z = layer.tri_mul_out->residual(z, mask);
     z = layer.tri_mul_in->residual(z, mask, /*overwrite=*/true);
+    z = layer.tri_att_start->residual(z, mask, /*overwrite=*/true);
+    z = layer.tri_att_end->residual(z, mask, /*overwrite=*/true);
   }
-  by_row(layer.tri_att_start, "tri_att_start");
-  const auto update = layer.tri_att_end(z, mask);
-  z = add_dropped(z, update, dropout.column_factor(update, rate, "tri_att_end"));
   return layer.transition_z->residual(z, /*overwrite=*/true);
 }
 

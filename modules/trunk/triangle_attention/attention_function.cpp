@@ -106,7 +106,9 @@ at::Tensor triangle_attention(const Sharded<Pair>& z, const at::Tensor& mask, Tr
   call->overwrite = call->residual && !call->save && (call->exchanges_rows() || (overwrite && input.is_contiguous()));
   const at::Tensor y =
       AttentionFunction::apply(input, mask, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, call);
-  return residual && !call->residual ? z.local() + y : y;
+  if (!residual || call->residual) return y;
+  at::Tensor sum = y;  // in the memory of y, which nothing else reads
+  return sum.scalar_type() == z.local().scalar_type() ? sum.add_(z.local()) : sum + z.local();
 }
 
 }  // namespace cpize::trunk

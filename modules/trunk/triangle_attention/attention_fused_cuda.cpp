@@ -62,13 +62,13 @@ struct Prepared {
 struct Sizes {
   std::int64_t batch, rows, positions;
   int padded;
-  std::int64_t panel;  // rows of a panel: a quarter, in whole tiles of positions, but enough of them to fill a GPU
+  std::int64_t panel;  // rows of a panel: a quarter, but enough to fill a GPU, in fours as the kernels take them
 
   explicit Sizes(const at::Tensor& x) : batch(x.size(0)), rows(x.size(1)), positions(x.size(2)), padded(0), panel(0) {
-    constexpr std::int64_t kPositions = std::int64_t{1} << 16, kTile = 64;
+    constexpr std::int64_t kPositions = std::int64_t{1} << 15, kRows = 4;
     padded = padded_positions(positions);
     const std::int64_t enough = (kPositions + positions - 1) / positions, wanted = std::max(enough, (rows + 3) / 4);
-    panel = std::min((wanted + kTile - 1) / kTile * kTile, rows);
+    panel = std::min((wanted + kRows - 1) / kRows * kRows, rows);
   }
   int count() const { return static_cast<int>(positions); }
   at::Tensor image(int block, const at::Tensor& like) const {

@@ -62,25 +62,8 @@ __global__ void __launch_bounds__(kGroups * 128, 1) attention_input_backward_ker
         for (int m = 0; m < 4; ++m) *reinterpret_cast<uint4*>(to + 32 * m + 8 * t) = channels_of(n, m, h);
         if (t == 0) *reinterpret_cast<uint4*>(to + kChannels) = uint4{pack(1.0f, 0.0f), 0, 0, 0};
       }
-      float sum = 0, product = 0;
-#pragma unroll
-      for (int b = 0; b < 16; ++b) {
-        const float2 weight = read_here(norm + 8 * b + 2 * t);
-        const uint32_t pair = n[b / 2][h + 2 * (b % 2)];
-        float &d0 = dn[4 * b + 2 * h], &d1 = dn[4 * b + 2 * h + 1];
-        d0 *= weight.x;
-        d1 *= weight.y;
-        sum += d0 + d1;
-        product += d0 * low(pair) + d1 * high(pair);
-      }
-      sum = sum_of_quad(sum) * (1.0f / 128);
-      product = sum_of_quad(product) * (1.0f / 128);
-#pragma unroll
-      for (int b = 0; b < 16; ++b) {
-        uint32_t& pair = n[b / 2][h + 2 * (b % 2)];
-        pair = pack(statistics.rstd * (dn[4 * b + 2 * h] - sum - low(pair) * product),
-                    statistics.rstd * (dn[4 * b + 2 * h + 1] - sum - high(pair) * product));
-      }
+      norm_adjoint(dn, n, h, statistics.rstd, norm);
+      pack_sums(n, dn, h);
       if (there) {
         bf16* to = position_row(p.dx, at.row, first + 8 * h) + 8 * t;
         const bf16* residual = p.residual.at ? position_row(p.residual, at.row, first + 8 * h) + 8 * t : nullptr;

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(512, 1) attention_key_gradients_kernel(const A
     const AttentionItem next = AttentionItem::of(min(w + static_cast<int>(gridDim.x), items - 1), blocks, row_groups);
     const int tile = item.block * kBlocks + block_of_group, first = tile * 64 + ring.part * 16 + g8;
     const int row = min(item.rows * kRows + row_of_group, p.rows - 1);
-    uint32_t weights[2][4] = {}, ds[2][4] = {}, k[2][4];
+    uint32_t weights[2][4] = {}, ds[2][4] = {}, k[2][4], v[2][4];
     float dk[16], dv[16], s[16], x[16];
     asm volatile("bar.sync %0, 128;" ::"r"(1 + ring.group) : "memory");
     if ((threadIdx.x & 127) == 0) {
@@ -68,12 +68,15 @@ __global__ void __launch_bounds__(512, 1) attention_key_gradients_kernel(const A
     __syncwarp();
     wait_barrier(own_barrier, own_parity);
     own_parity ^= 1;
-    const uint32_t v = tile_place(own) + kTileBytes / 16;
+    const auto load_own = [&](uint32_t(&a)[2][4], uint32_t tile) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h)
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(k[h][0]), "=r"(k[h][1]), "=r"(k[h][2]), "=r"(k[h][3])
-                   : "r"(own + tile_offset(ring.part * 16 + (lane & 15), h * 2 + (lane >> 4))));
+      for (int h = 0; h < 2; ++h)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a[h][0]), "=r"(a[h][1]), "=r"(a[h][2]), "=r"(a[h][3])
+                     : "r"(tile + tile_offset(ring.part * 16 + (lane & 15), h * 2 + (lane >> 4))));
+    };
+    load_own(k, own);
+    load_own(v, own + kTileBytes);
 #pragma unroll
     for (int c = 0; c < 16; ++c) dk[c] = dv[c] = 0.0f;
     ring.wait(ring.place);
@@ -89,9 +92,9 @@ __global__ void __launch_bounds__(512, 1) attention_key_gradients_kernel(const A
       touch(dv);
       begin_products();
       multiply<0>(s, k[0], tile_at(q), 1);
-      multiply_shared<0>(x, tile_at(v), tile_at(q + 256), 0);
+      multiply<0>(x, v[0], tile_at(q + 256), 0);
       multiply<0>(s, k[1], tile_at(q + 2), 1);
-      multiply_shared<0>(x, tile_at(v + 2), tile_at(q + 258), 1);
+      multiply<0>(x, v[1], tile_at(q + 258), 1);
       multiply_shared<0>(s, shifts_at(tile_place(ones)), shifts_at(q + kShiftsAt / 16), 1);
       multiply_shared<0>(x, shifts_at(tile_place(ones + kOnesBytes)), shifts_at(q + kShiftsAt / 16), 1);
       commit_products();
@@ -127,11 +130,11 @@ __global__ void __launch_bounds__(512, 1) attention_key_gradients_kernel(const A
         touch(ds);
         begin_products();
         multiply<0>(s, k[0], tile_at(q1), 1);
-        multiply_shared<0>(x, tile_at(v), tile_at(q1 + 256), 0);
+        multiply<0>(x, v[0], tile_at(q1 + 256), 0);
         multiply<1>(dv, weights[0], tile_at(q + 256), 1);
         multiply<1>(dk, ds[0], tile_at(q), 1);
         multiply<0>(s, k[1], tile_at(q1 + 2), 1);
-        multiply_shared<0>(x, tile_at(v + 2), tile_at(q1 + 258), 1);
+        multiply<0>(x, v[1], tile_at(q1 + 258), 1);
         multiply<1>(dv, weights[1], tile_at(q + 320), 1);
         multiply<1>(dk, ds[1], tile_at(q + 64), 1);
         const uint32_t shifts = tile_place(at1 + queries_at) + kShiftsAt / 16 + (1 - half) * kShiftsHalf;

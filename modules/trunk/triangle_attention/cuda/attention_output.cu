@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) attention_output_kernel(cons
       prefetch_positions(p.x, next, p.positions);
       prefetch_positions(p.o, next, p.positions);
     }
-    normalise_rows(x, norm, p.norm.epsilon);
+    normalise(x, p.norm.epsilon, norm, norm + kChannels);
     load_positions(o, p.o, at, p.positions);
 #pragma unroll
     for (int m = 0; m < 4; ++m) {

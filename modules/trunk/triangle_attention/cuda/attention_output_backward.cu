@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) attention_output_backward_ke
       prefetch_positions(a.dy, next, p.positions);
       prefetch_positions(o_rows, next, p.positions);
     }
-    normalise_rows(x, norm, a.norm.epsilon);
+    normalise(x, a.norm.epsilon, norm, norm + kChannels);
     {
       RowFragment dy;
       load_positions(dy, a.dy, at, p.positions);

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kGroups * 128, 1) attention_projections_kernel
     const RowTile at = RowTile::of(w, tiles);
     RowFragment x;
     load_positions(x, a.x, at, p.positions);
-    normalise_rows(x, norm, a.norm.epsilon);
+    normalise(x, a.norm.epsilon, norm, norm + kChannels);
     if (w + step < all) prefetch_positions(a.x, RowTile::of(w + step, tiles), p.positions);
 #pragma unroll 1
     for (int part = 0; part < 3; ++part) {
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kBiasGroups * 128, kBiasBlocks) attention_bias
     const RowTile at = RowTile::of(w, tiles);
     RowFragment x;
     load_positions(x, a.x, at, a.positions);
-    normalise_rows(x, norm, a.norm.epsilon);
+    normalise(x, a.norm.epsilon, norm, norm + kChannels);
     float c[4];
     touch(x);
     touch(c);

@@ -45,27 +45,6 @@ __device__ __forceinline__ void prefetch_positions(const PositionRows& rows, con
     asm volatile("prefetch.global.L2 [%0];" ::"l"(position_row(rows, at.row, position) + (line % 2) * 64));
 }
 
-/// Both rows of this thread, n w + b in one rounding; `norm` holds w, then b, in shared memory in the order of columns.
-/// As `normalise`, but with a norm's parameters read where they are used.
-__device__ __forceinline__ void normalise_rows(RowFragment& x, const float* norm, float epsilon) {
-  const int t = lane() % 4;
-  const RowStatistics s[2] = {statistics_of(x, 0, epsilon), statistics_of(x, 1, epsilon)};
-#pragma unroll
-  for (int k = 0; k < 8; ++k)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int column = 16 * k + 8 * half + 2 * t;
-      const float2 w = read_here(norm + column), b = read_here(norm + kChannels + column);
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        uint32_t& pair = x[k][h + 2 * half];
-        pair = pack(fmaf((low(pair) - s[h].mean) * s[h].rstd, w.x, b.x),
-                    fmaf((high(pair) - s[h].mean) * s[h].rstd, w.y, b.y));
-      }
-      if (half == 1 && k % 2 == 1) one_at_a_time();
-    }
-}
-
 /// 32 m .. + 31 of a position's channels: accumulators of that column group in order channel_of, two rows at a time.
 template <int kSteps>
 __device__ __forceinline__ uint4 channels_of(const uint32_t (&x)[kSteps][4], int m, int h) {
