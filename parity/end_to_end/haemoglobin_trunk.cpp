@@ -8,7 +8,7 @@
 namespace cpize::parity {
 namespace {
 
-constexpr int kDepth = 128;
+constexpr int kDepth = 128, kBlocks = 2;
 
 const features::Features& haemoglobin() {
   static const features::Features read = [] {
@@ -76,17 +76,10 @@ BlockCase haemoglobin_trunk(const SmallTrunk& trunk) {
         "modified",          "mol_type",      "token_bonds",  "type_bonds",     "contact_conditioning",
         "contact_threshold", "msa",           "has_deletion", "deletion_value", "msa_paired"})
     add_feature(block, name);
-  std::vector<std::string> zero = without_gradient(2);
+  std::vector<std::string> zero = without_gradient(kBlocks);
   zero.insert(zero.end(), {"token_bonds.weight", "input_embedder.cyclic_conditioning_init.weight",
                            "contact_conditioning.encoding_unselected"});
-  return as_trunk(std::move(block), trunk)
-      .size("C", 32)
-      .size("token_s", 64)
-      .size("blocks", 2)
-      .size("S", 32)
-      .contraction({"67", "token_s", "N", "C", "C", "C", "C", "C",       "C",       "C",       "C",  "C",
-                    "N",  "N",       "N", "N", "N", "N", "S", "token_s", "token_s", "token_s", "100"})
-      .zero_gradient(zero);
+  return as_trunk(std::move(block), kBlocks, trunk).size("C", 32).size("token_s", 64).size("S", 32).zero_gradient(zero);
 }
 
 Run haemoglobin_run(const BlockCase& block, const MeshShape& mesh, std::int64_t padding, std::int64_t tokens) {

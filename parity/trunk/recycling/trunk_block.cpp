@@ -42,6 +42,26 @@ BlockCase with_msa(BlockCase block) {
   return block;
 }
 
+/// The sums that an element passes through, one after the other: input embedding and pair initialisation; in each pass
+/// the MSA layer (embedding, averages, products) and `blocks` layers of the pairformer; the heads.
+std::vector<std::string> trunk_sums(std::int64_t blocks, std::int64_t passes) {
+  const std::vector<std::string> multiplication{"C", "C", "N", "C", "C"}, attention{"C", "C", "C", "N", "N", "C"},
+      transition{"C", "C", "C", "C", "C", "C"},
+      single{"token_s", "token_s", "C", "token_s", "N", "N", "token_s", "token_s", "token_s", "token_s", "token_s"},
+      alignment{"36", "token_s", "C", "C", "N", "N", "256", "C", "C", "C", "S", "1024"};
+  std::vector<std::string> sums{"67", "token_s", "token_s", "100", "7", "C"};
+  const auto add = [&](std::initializer_list<std::vector<std::string>> parts) {
+    for (const auto& part : parts) sums.insert(sums.end(), part.begin(), part.end());
+  };
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    add({{"C", "C", "token_s"}, alignment});
+    add({multiplication, multiplication, attention, attention, transition});
+    for (std::int64_t i = 0; i < blocks; ++i)
+      add({multiplication, multiplication, attention, attention, transition, single});
+  }
+  return sums;
+}
+
 }  // namespace
 
 serial::TrunkOptions serial_options(const Sizes& sizes, const SmallTrunk& small) {
@@ -78,7 +98,7 @@ std::vector<std::string> without_gradient(std::int64_t blocks) {
   return names;
 }
 
-BlockCase as_trunk(BlockCase block, const SmallTrunk& small) {
+BlockCase as_trunk(BlockCase block, std::int64_t blocks, const SmallTrunk& small) {
   const random::Stream stream = random::Stream(kSeed, "dropout", 0);
   return block.output("s", {"B", "N", "token_s"})
       .masked_by("token_pad_mask")
@@ -88,6 +108,9 @@ BlockCase as_trunk(BlockCase block, const SmallTrunk& small) {
       .masked_by("token_pad_mask")
       .output("bfactor", {"B", "N", "8"})
       .masked_by("token_pad_mask")
+      .size("blocks", blocks)
+      .zero_gradient(without_gradient(blocks))
+      .contraction(trunk_sums(blocks, small.recycling_steps + 1))
       .padding_is_nan()
       .perturbation(0.25)
       .serial([small](const Sizes& s) { return serial::Trunk(serial_options(s, small)); },
@@ -123,14 +146,7 @@ BlockCase random_trunk(const std::string& name, const SmallTrunk& small) {
   const auto threshold = [](const Sizes& s, at::Generator& g) { return uniform({s["B"], s["N"], s["N"]}, g) * 20 + 2; };
   block.feature<Pair>("contact_conditioning", {"B", "N", "N", "5"}).values(contacts).masked_by("token_pad_mask");
   block.feature<Pair>("contact_threshold", {"B", "N", "N"}).values(threshold).masked_by("token_pad_mask");
-  return as_trunk(with_msa(std::move(block)), small)
-      .zero_gradient(without_gradient(1))
-      .size("C", 8)
-      .size("token_s", 16)
-      .size("blocks", 1)
-      .size("S", 5)
-      .contraction({"67", "token_s", "N", "C", "C", "C", "C", "C",       "C",       "C",       "C",  "C",
-                    "N",  "N",       "N", "N", "N", "N", "S", "token_s", "token_s", "token_s", "100"});
+  return as_trunk(with_msa(std::move(block)), 1, small).size("C", 8).size("token_s", 16).size("S", 5);
 }
 
 }  // namespace cpize::parity

@@ -25,8 +25,8 @@ std::vector<std::string> without_gradient(std::int64_t blocks);
 
 /// Adds outputs, models and the error budget to a block that declares the features of the trunk. Padded rows of the MSA
 /// are those of the mask row_mask [B,S]; msa_mask also varies inside rows.
-/// Sizes: C, token_s, blocks (of the pairformer), S (MSA rows).
-BlockCase as_trunk(BlockCase block, const SmallTrunk& trunk);
+/// `blocks` layers in the pairformer. Sizes that must follow: C, token_s, S (MSA rows).
+BlockCase as_trunk(BlockCase block, std::int64_t blocks, const SmallTrunk& trunk);
 
 /// The trunk on random features.
 BlockCase random_trunk(const std::string& name, const SmallTrunk& trunk);
