@@ -14,7 +14,6 @@ namespace {
 constexpr int kGroups = 3, kRows = kGroups * kTile, kOfFc3 = 2 * kTransitionSliceHidden * 256;
 constexpr int kOperand = kTile * kChannels * 2;  // a tile of rows as an operand in shared memory
 using Ring = WeightRing<5, kTransitionSliceBytes, kGroups>;
-constexpr int kSoon = 3;                           // parts before the end of a tile
 constexpr int kOperands = kGroups * 2 * kOperand;  // dy, and the normalised rows
 constexpr int kShared = kOperands + Ring::kBytes + 2 * kChannels * 4;
 
@@ -72,6 +71,8 @@ __global__ void __launch_bounds__(kGroups * 128, 1) transition_backward_kernel(c
     const int64_t tile = block * kGroups + group, first = first_row(tile);
     const int64_t next = tile + static_cast<int64_t>(gridDim.x) * kGroups;
     load_gradient(gradient, p.dy, tile, p.count);
+    prefetch_rows(p.rows, next, p.count);
+    prefetch_rows(p.dy, next, p.count);
     float dn[64];
     {
       RowFragment x;
@@ -90,11 +91,6 @@ __global__ void __launch_bounds__(kGroups * 128, 1) transition_backward_kernel(c
       for (int part = 0; part < p.slices; ++part, ++use) {
         const uint32_t slice = ring.acquire(use), dy = shared_address(gradient), n = dy + kOperand;
         float c[32], g[16];
-        if (part == p.slices - kSoon) {  // not earlier: what is written meanwhile would drive it out of L2 again
-          prefetch_rows(p.rows, here(tile), p.count);
-          prefetch_rows(p.rows, next, p.count);
-          prefetch_rows(p.dy, next, p.count);
-        }
         touch(c);
         touch(g);
         begin_products();
