@@ -16,6 +16,7 @@ namespace cpize::parity {
 inline BlockCase with_pair_widths(BlockCase block) {
   return block.size("C", 16)
       .size("D", 5)
+      .perturbation(0.5)  // layers multiply the rounding of the ones before
       .size("H", 2)
       .precision_size({{"N", 23}, {"C", 16}, {"D", 8}, {"token_s", 24}})
       .fused_size({{"N", 97}, {"C", 128}, {"D", 32}, {"H", 4}, {"token_s", 384}, {"heads", 16}})
@@ -96,6 +97,15 @@ inline double pair_track_step(const CostPoint& p) {
 /// Peak without gradients: z and one block, its result among it; in bf16 panels in fp32.
 inline double pair_track_forward_peak(const CostPoint& p) {
   return (p.element_bytes < 4 ? 6 : 5) * p.b() + pair_track_weights(p) / 4;
+}
+
+/// With dropout the pair track goes on in promote_types(dtype, fp32), as in serial: bounds of bf16 count that width.
+inline double dropped_width(const CostPoint& p) { return std::max(4., p.element_bytes) / p.element_bytes; }
+
+/// The single track's attention, in promote_types(dtype, fp32) in a layer.
+inline CostPoint single_track(CostPoint p) {
+  p.element_bytes = std::max(4., p.element_bytes);
+  return p;
 }
 
 /// The outer product of the token mask, once a call.

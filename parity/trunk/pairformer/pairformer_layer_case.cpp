@@ -37,14 +37,17 @@ static BlockCase pairformer_layer() {
       .zero_gradient({"attention.proj_z.0.bias"})
       .bound("sent_bytes.forward",
              [](const CostPoint& p) {
-               return pair_track_forward_bytes(p) + attention_forward_bytes(p) + pair_mask_bytes(p);
+               return pair_track_forward_bytes(p) + attention_forward_bytes(single_track(p)) + pair_mask_bytes(p);
              })
-      .bound("sent_bytes.backward",
-             [](const CostPoint& p) { return pair_track_backward_bytes(p) + attention_backward_bytes(p); })
+      .bound(
+          "sent_bytes.backward",
+          [](const CostPoint& p) { return pair_track_backward_bytes(p) + attention_backward_bytes(single_track(p)); })
       .bound("peak_bytes.forward",
-             [](const CostPoint& p) { return pair_track_forward_peak(p) + attention_saved_bytes(p); })
-      .bound("peak_bytes.step", [](const CostPoint& p) { return pair_track_step(p) + 3 * attention_saved_bytes(p); })
-      .bound("saved_bytes", [](const CostPoint& p) { return pair_track_saved(p) + 2 * attention_saved_bytes(p); });
+             [](const CostPoint& p) { return pair_track_forward_peak(p) + attention_saved_bytes(single_track(p)); })
+      .bound("peak_bytes.step",
+             [](const CostPoint& p) { return pair_track_step(p) + 3 * attention_saved_bytes(single_track(p)); })
+      .bound("saved_bytes",
+             [](const CostPoint& p) { return pair_track_saved(p) + 2 * attention_saved_bytes(single_track(p)); });
 }
 
 CPIZE_PARITY_MAIN(pairformer_layer)

@@ -33,12 +33,18 @@ static BlockCase pairformer_noseq_stack() {
           })
       .contraction(pairformer_sums(kLayers, false))
       .bound("sent_bytes.forward",
-             [](const CostPoint& p) { return kLayers * pair_track_forward_bytes(p) + pair_mask_bytes(p); })
-      .bound("sent_bytes.backward", [](const CostPoint& p) { return kLayers * pair_track_backward_bytes(p); })
-      .bound("peak_bytes.forward", pair_track_forward_peak)
+             [](const CostPoint& p) {
+               return kLayers * dropped_width(p) * pair_track_forward_bytes(p) + pair_mask_bytes(p);
+             })
+      .bound("sent_bytes.backward",
+             [](const CostPoint& p) { return kLayers * dropped_width(p) * pair_track_backward_bytes(p); })
+      .bound("peak_bytes.forward", [](const CostPoint& p) { return dropped_width(p) * pair_track_forward_peak(p); })
       .bound("peak_bytes.step",
-             [](const CostPoint& p) { return (kLayers - 1) * (pair_track_saved(p) + p.b()) + pair_track_step(p); })
-      .bound("saved_bytes", [](const CostPoint& p) { return kLayers * (pair_track_saved(p) + p.b()) - p.b(); });
+             [](const CostPoint& p) {
+               return dropped_width(p) * ((kLayers - 1) * (pair_track_saved(p) + p.b()) + pair_track_step(p));
+             })
+      .bound("saved_bytes",
+             [](const CostPoint& p) { return dropped_width(p) * (kLayers * (pair_track_saved(p) + p.b()) - p.b()); });
 }
 
 CPIZE_PARITY_MAIN(pairformer_noseq_stack)

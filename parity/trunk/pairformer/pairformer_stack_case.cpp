@@ -39,19 +39,28 @@ static BlockCase pairformer_stack() {
       .zero_gradient({"layers.0.attention.proj_z.0.bias", "layers.1.attention.proj_z.0.bias"})
       .bound("sent_bytes.forward",
              [](const CostPoint& p) {
-               return kLayers * (pair_track_forward_bytes(p) + attention_forward_bytes(p)) + pair_mask_bytes(p);
+               return kLayers *
+                          (dropped_width(p) * pair_track_forward_bytes(p) + attention_forward_bytes(single_track(p))) +
+                      pair_mask_bytes(p);
              })
       .bound("sent_bytes.backward",  // the layers run again before their backward
              [](const CostPoint& p) {
-               return kLayers * (pair_track_forward_bytes(p) + attention_forward_bytes(p) +
-                                 pair_track_backward_bytes(p) + attention_backward_bytes(p));
+               return kLayers *
+                      (dropped_width(p) * pair_track_forward_bytes(p) + attention_forward_bytes(single_track(p)) +
+                       dropped_width(p) * pair_track_backward_bytes(p) + attention_backward_bytes(single_track(p)));
              })
       .bound("peak_bytes.forward",
-             [](const CostPoint& p) { return pair_track_forward_peak(p) + attention_saved_bytes(p); })
-      .bound(
-          "peak_bytes.step",  // inputs of the layers, and the result of the one that is run again
-          [](const CostPoint& p) { return (kLayers + 1) * p.b() + pair_track_step(p) + 3 * attention_saved_bytes(p); })
-      .bound("saved_bytes", [](const CostPoint& p) { return kLayers * (p.b() + attention_saved_bytes(p)); });
+             [](const CostPoint& p) {
+               return dropped_width(p) * pair_track_forward_peak(p) + attention_saved_bytes(single_track(p));
+             })
+      .bound("peak_bytes.step",  // inputs of the layers, and the result of the one that is run again
+             [](const CostPoint& p) {
+               return (kLayers + 1) * dropped_width(p) * p.b() + dropped_width(p) * pair_track_step(p) +
+                      3 * attention_saved_bytes(single_track(p));
+             })
+      .bound("saved_bytes", [](const CostPoint& p) {
+        return kLayers * (dropped_width(p) * p.b() + attention_saved_bytes(single_track(p)));
+      });
 }
 
 CPIZE_PARITY_MAIN(pairformer_stack)
