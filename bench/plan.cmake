@@ -1,5 +1,5 @@
 # How large and how fast the rest of the model is.
-cpize_benchmark(trunk_blocks       SUBSYSTEM trunk  EFFORT 4  GPUS 1  DEPENDS trunk_memory trunk_compute
+cpize_benchmark(trunk_blocks       SUBSYSTEM trunk  EFFORT 4  GPUS 1  DEPENDS memory compute
                 RISK medium "peers beside ours, on the same chip and in the same dtype"  ARTIFACT docs/trunk_benchmark.md)
 cpize_benchmark(trunk_scale        SUBSYSTEM trunk  EFFORT 4  GPUS 8  DEPENDS trunk_blocks
                 RISK high "strong and memory scaling from one GPU to eight"  ARTIFACT docs/trunk_scale.md)
