@@ -30,9 +30,9 @@ TrunkFeatures zero_padding(const TrunkFeatures& f, const at::Tensor& pairs) {
     };
     out.templates->asym_id = clean(f.templates->asym_id, tokens);
     for (at::Tensor TemplateFeatures::*x :
-         {&TemplateFeatures::template_restype, &TemplateFeatures::template_frame_rot, &TemplateFeatures::template_frame_t,
-          &TemplateFeatures::template_mask_frame, &TemplateFeatures::template_cb, &TemplateFeatures::template_ca,
-          &TemplateFeatures::template_mask_cb, &TemplateFeatures::template_mask})
+         {&TemplateFeatures::template_restype, &TemplateFeatures::template_frame_rot,
+          &TemplateFeatures::template_frame_t, &TemplateFeatures::template_mask_frame, &TemplateFeatures::template_cb,
+          &TemplateFeatures::template_ca, &TemplateFeatures::template_mask_cb, &TemplateFeatures::template_mask})
       (*out.templates).*x = clean_template((*f.templates).*x);
   }
   return out;

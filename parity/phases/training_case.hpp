@@ -17,8 +17,8 @@ namespace cpize::parity {
 
 class TrainingCase {
  public:
-  /// This rank's model, on mesh.control_device(); parameters are the same on every rank. A collective: every rank of the
-  /// mesh calls it.
+  /// This rank's model, on mesh.control_device(); parameters are the same on every rank. A collective: every rank of
+  /// the mesh calls it.
   using Make = std::function<lifecycle::TrainingModel(const MeshPtr&)>;
 
   explicit TrainingCase(std::string name) : name_(std::move(name)) {}

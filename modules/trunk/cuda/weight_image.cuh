@@ -32,8 +32,8 @@ __device__ __forceinline__ int64_t here(int64_t row) {
   return row;
 }
 
-/// A descriptor of the tensor cores: address, distances of panels and of groups of eight rows, swizzle. Made by adding to
-/// what an image has in common, so that one addition a product remains.
+/// A descriptor of the tensor cores: address, distances of panels and of groups of eight rows, swizzle. Made by adding
+/// to what an image has in common, so that one addition a product remains.
 __device__ __forceinline__ uint64_t descriptor(uint32_t image, int panel_distance, int offset) {
   const uint32_t low = ((image >> 4) | (uint32_t(panel_distance) << 16)) + (offset >> 4);
   return (uint64_t((1u << 30) | (1024u >> 4)) << 32) | low;

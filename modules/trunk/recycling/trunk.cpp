@@ -20,15 +20,9 @@ TemplateFeatures zero_padding(const TemplateFeatures& t, const Sharded<Single>& 
     while (valid.dim() < x.local().dim()) valid = valid.unsqueeze(-1);
     return x.with(at::where(valid, x.local(), at::zeros({}, x.local().options())));
   };
-  return {zero_where(t.asym_id, tokens),
-          clean(t.template_restype),
-          clean(t.template_frame_rot),
-          clean(t.template_frame_t),
-          clean(t.template_mask_frame),
-          clean(t.template_cb),
-          clean(t.template_ca),
-          clean(t.template_mask_cb),
-          clean(t.template_mask)};
+  return {zero_where(t.asym_id, tokens), clean(t.template_restype),    clean(t.template_frame_rot),
+          clean(t.template_frame_t),     clean(t.template_mask_frame), clean(t.template_cb),
+          clean(t.template_ca),          clean(t.template_mask_cb),    clean(t.template_mask)};
 }
 
 TrunkFeatures zero_padding(const TrunkFeatures& f, const Sharded<Pair>& pairs) {
