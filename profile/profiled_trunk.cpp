@@ -24,6 +24,7 @@ std::vector<ScopeBudget> budgets(const parity::CostPoint& p,
   const double b = pair_shard_bytes(p), t = token_channel_bytes(p);
   const double channel = b / static_cast<double>(p.sizes["C"]), s = t * static_cast<double>(p.sizes["token_s"]);
   const double m = t * static_cast<double>(p.sizes["S"] * p.sizes["C"] / 2);  // a shard of the MSA track
+  const double u = t * static_cast<double>(p.sizes["S"] * 256);               // of the averages: 8 heads of 32
   const double lines = t * (p.mesh.extent(Axis::cp0) + p.mesh.extent(Axis::cp1));
   const double features = t * 80 + 10 * 8 * t / p.element_bytes, layers = static_cast<double>(p.sizes["blocks"]);
   const double distances = 16 * channel;  // bins of the distogram
@@ -34,13 +35,13 @@ std::vector<ScopeBudget> budgets(const parity::CostPoint& p,
        "2 shards of s, 4 with backward"},
       {"pair_init", 2 * b, b + 16 * channel + s + lines * 16, 3 * b, "header of the port: 2 b, 3 b with backward"},
       {"recycling", 3 * b + 3 * s, b + 3 * s, 4 * b + 4 * s, "z0 + the recycled term; recomputed in backward"},
-      {"msa_module", 9 * b + 8 * m, 7 * b + 5 * m, 14 * b + 12 * m,
-       "one layer: a pair track without tokens, outer product mean and averaging by panels"},
+      {"msa_module", 8 * b + 8 * m + 3 * u, 9 * b + 5 * m + u, 14 * b + 12 * m + 3 * u,
+       "one layer: a pair track, and by panels the outer product mean and averages (values, gates, result)"},
       {"pairformer_module", (8 + 7 * layers) * b + 8 * layers * s, 13 * layers * b + 8 * layers * s,
        (8 + 13 * layers) * b + 12 * layers * s, "a layer saves 2 x 3 b, 2 x 2 b, and its residuals; one works"},
-      {"distogram_module", 3 * distances, 2 * distances, 5 * distances + b, "logits, their transpose"},
+      {"distogram_module", 5 * distances, 3 * distances, 8 * distances + b, "logits, their transpose"},
       {"bfactor_module", s, s, 2 * s, "8 bins a token"},
-      {"reduce_gradients", 0, 0, 0, "parameters alone: one flat sum"},
+      {"reduce_gradients", 4096, 4096, 4096, "parameters alone: one flat sum, rounded up to an allocation"},
   };
   for (auto& budget : all) {
     const double own = parameters(budget.scope);
