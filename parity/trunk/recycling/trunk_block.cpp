@@ -1,6 +1,7 @@
 #include "parity/trunk/recycling/trunk_block.hpp"
 
 #include "parity/trunk/input/conditioning_features.hpp"
+#include "parity/trunk/templates/random_templates.hpp"
 #include "random/draw.hpp"
 
 namespace cpize::parity {
@@ -27,6 +28,17 @@ Options options_of(const Sizes& sizes, const SmallTrunk& small) {
   return o;
 }
 
+template <class Options>
+Options small_templates(const Sizes& sizes, const SmallTrunk& small) {
+  Options o;
+  o.template_dim = 12;  // a LayerNorm of fewer channels meets rows of nearly no variance
+  o.template_blocks = 1;
+  o.pairformer.dropout = small.dropout;
+  o.pairformer.pairwise_head_width = sizes["C"] / 4;
+  o.pairformer.pairwise_num_heads = 2;
+  return o;
+}
+
 BlockCase with_msa(BlockCase block) {
   const auto shape = [](const Sizes& s) { return Shape{s["B"], s["S"], s["N"]}; };
   const auto types = [=](const Sizes& s, at::Generator& g) {
@@ -43,8 +55,9 @@ BlockCase with_msa(BlockCase block) {
 }
 
 /// The sums that an element passes through, one after the other: input embedding and pair initialisation; in each pass
-/// the MSA layer (embedding, averages, products) and `blocks` layers of the pairformer; the heads.
-std::vector<std::string> trunk_sums(std::int64_t blocks, std::int64_t passes) {
+/// a template's pair track, the MSA layer (embedding, averages, products) and `blocks` layers of the pairformer; the
+/// heads.
+std::vector<std::string> trunk_sums(std::int64_t blocks, const SmallTrunk& small) {
   const std::vector<std::string> multiplication{"C", "C", "N", "C", "C"}, attention{"C", "C", "C", "N", "N", "C"},
       transition{"C", "C", "C", "C", "C", "C"},
       single{"token_s", "token_s", "C", "token_s", "N", "N", "token_s", "token_s", "token_s", "token_s", "token_s"},
@@ -53,7 +66,9 @@ std::vector<std::string> trunk_sums(std::int64_t blocks, std::int64_t passes) {
   const auto add = [&](std::initializer_list<std::vector<std::string>> parts) {
     for (const auto& part : parts) sums.insert(sums.end(), part.begin(), part.end());
   };
-  for (std::int64_t pass = 0; pass < passes; ++pass) {
+  for (std::int64_t pass = 0; pass <= small.recycling_steps; ++pass) {
+    if (small.templates)
+      add({{"C", "109", "T", "12"}, multiplication, multiplication, attention, attention, transition});
     add({{"C", "C", "token_s"}, alignment});
     add({multiplication, multiplication, attention, attention, transition});
     for (std::int64_t i = 0; i < blocks; ++i)
@@ -66,18 +81,18 @@ std::vector<std::string> trunk_sums(std::int64_t blocks, std::int64_t passes) {
 
 serial::TrunkOptions serial_options(const Sizes& sizes, const SmallTrunk& small) {
   auto options = options_of<serial::TrunkOptions>(sizes, small);
-  if (small.templates) options.templates = serial::TemplateModuleOptions{};
+  if (small.templates) options.templates = small_templates<serial::TemplateModuleOptions>(sizes, small);
   return options;
 }
 
 trunk::TrunkOptions port_options(const Sizes& sizes, const SmallTrunk& small) {
   auto options = options_of<trunk::TrunkOptions>(sizes, small);
-  if (small.templates) options.templates = trunk::TemplateModuleOptions{};
+  if (small.templates) options.templates = small_templates<trunk::TemplateModuleOptions>(sizes, small);
   options.pairformer.checkpoint = options.msa.checkpoint = small.checkpoint;
   return options;
 }
 
-trunk::TrunkFeatures trunk_features(const ShardedTensors& in, bool) {
+trunk::TrunkFeatures trunk_features(const ShardedTensors& in) {
   const auto token = [&](const char* name) { return in.get<Single>(name); };
   const auto pair = [&](const char* name) { return in.get<Pair>(name); };
   const auto row = [&](const char* name) { return in.get<Msa>(name); };
@@ -87,7 +102,8 @@ trunk::TrunkFeatures trunk_features(const ShardedTensors& in, bool) {
           pair("token_bonds"),
           token("token_pad_mask"),
           {pair("type_bonds"), trunk::ContactFeatures{pair("contact_conditioning"), pair("contact_threshold")}},
-          {row("msa"), row("has_deletion"), row("deletion_value"), row("msa_paired"), msa_mask}};
+          {row("msa"), row("has_deletion"), row("deletion_value"), row("msa_paired"), msa_mask},
+          in.has("template_mask") ? std::optional(port_templates(in)) : std::nullopt};
 }
 
 std::vector<std::string> without_gradient(std::int64_t blocks) {
@@ -110,7 +126,7 @@ BlockCase as_trunk(BlockCase block, std::int64_t blocks, const SmallTrunk& small
       .masked_by("token_pad_mask")
       .size("blocks", blocks)
       .zero_gradient(without_gradient(blocks))
-      .contraction(trunk_sums(blocks, small.recycling_steps + 1))
+      .contraction(trunk_sums(blocks, small))
       .padding_is_nan()
       .perturbation(0.25)
       .serial([small](const Sizes& s) { return serial::Trunk(serial_options(s, small)); },
@@ -118,7 +134,7 @@ BlockCase as_trunk(BlockCase block, std::int64_t blocks, const SmallTrunk& small
                 serial::TrunkCall call{.recycling_steps = small.recycling_steps};
                 if (small.dropout > 0) call.dropout = serial::Dropout(random::uniform_source(stream));
                 const auto source = [&in](const std::string& name) {
-                  return name == "msa_mask" ? in[name] * in["row_mask"].unsqueeze(2) : in[name];
+                  return name == "msa_mask" ? in[name] * in["row_mask"].unsqueeze(2) : as_templates(name, in[name]);
                 };
                 const auto out = model(serial::TrunkFeatures::from(source, model->options), call);
                 return Tensors{{"s", out.s}, {"z", out.z}, {"pdistogram", out.pdistogram}, {"bfactor", out.bfactor}};
@@ -128,7 +144,7 @@ BlockCase as_trunk(BlockCase block, std::int64_t blocks, const SmallTrunk& small
           [small, stream](auto& model, const ShardedTensors& in) {
             trunk::TrunkCall call{.recycling_steps = small.recycling_steps};
             if (small.dropout > 0) call.dropout = trunk::Dropout(stream);
-            const auto out = model(trunk_features(in, small.templates), call);
+            const auto out = model(trunk_features(in), call);
             return ShardedTensors{{"s", out.s}, {"z", out.z}, {"pdistogram", out.pdistogram}, {"bfactor", out.bfactor}};
           });
 }
@@ -146,6 +162,7 @@ BlockCase random_trunk(const std::string& name, const SmallTrunk& small) {
   const auto threshold = [](const Sizes& s, at::Generator& g) { return uniform({s["B"], s["N"], s["N"]}, g) * 20 + 2; };
   block.feature<Pair>("contact_conditioning", {"B", "N", "N", "5"}).values(contacts).masked_by("token_pad_mask");
   block.feature<Pair>("contact_threshold", {"B", "N", "N"}).values(threshold).masked_by("token_pad_mask");
+  if (small.templates) block = with_templates(std::move(block), "token_pad_mask").size("T", 2);
   return as_trunk(with_msa(std::move(block)), 1, small).size("C", 8).size("token_s", 16).size("S", 5);
 }
 

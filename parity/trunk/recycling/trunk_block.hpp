@@ -9,15 +9,15 @@ namespace cpize::parity {
 /// Widths and depths of a small trunk, from the sizes C (token_z), token_s and blocks, and what it leaves out.
 struct SmallTrunk {
   std::int64_t recycling_steps = 1;
-  bool templates = false;
+  bool templates = false;   // random_trunk() alone draws features for them
   double dropout = 0;       // rate of every dropout, in training mode; 0: evaluation
   bool checkpoint = false;  // the port's layers keep their inputs alone
 };
 serial::TrunkOptions serial_options(const Sizes& sizes, const SmallTrunk& trunk);
 trunk::TrunkOptions port_options(const Sizes& sizes, const SmallTrunk& trunk);
 
-/// This rank's features by their published names.
-trunk::TrunkFeatures trunk_features(const ShardedTensors& in, bool templates);
+/// This rank's features by their published names; those of templates where the block declares them.
+trunk::TrunkFeatures trunk_features(const ShardedTensors& in);
 
 /// Parameters whose gradient is zero in exact arithmetic: the frozen projection, and what shifts all logits of a
 /// softmax alike (in one MSA layer and `blocks` layers of the pairformer).
@@ -28,7 +28,7 @@ std::vector<std::string> without_gradient(std::int64_t blocks);
 /// `blocks` layers in the pairformer. Sizes that must follow: C, token_s, S (MSA rows).
 BlockCase as_trunk(BlockCase block, std::int64_t blocks, const SmallTrunk& trunk);
 
-/// The trunk on random features.
+/// The trunk on random features; size T: templates.
 BlockCase random_trunk(const std::string& name, const SmallTrunk& trunk);
 
 }  // namespace cpize::parity

@@ -5,7 +5,7 @@
 
 #include "parity/harness/block_parity.hpp"
 #include "parity/trunk/pairformer/pairformer_case.hpp"
-#include "parity/trunk/token_features.hpp"
+#include "parity/trunk/templates/random_templates.hpp"
 #include "random/draw.hpp"
 #include "serial/padding.hpp"
 #include "serial/template_module.hpp"
@@ -15,55 +15,6 @@ using namespace cpize;
 using namespace cpize::parity;
 
 namespace {
-
-/// Features of templates are declared with tokens first, [B,N,T,..], so that a token's mask says where their padding
-/// is; the blocks take [B,T,N,..].
-const std::vector<const char*> kTemplateFeatures{"template_restype",    "template_frame_rot", "template_frame_t",
-                                                 "template_mask_frame", "template_cb",        "template_ca",
-                                                 "template_mask_cb",    "template_mask"};
-
-/// Standard normal times `scale`: coordinates whose distances are in all bins, frames that are no rotations.
-ValueSource normal(std::vector<std::int64_t> trailing, double scale) {
-  return [=](const Sizes& s, at::Generator& g) {
-    std::vector<std::int64_t> shape{s["B"], s["N"], s["T"]};
-    shape.insert(shape.end(), trailing.begin(), trailing.end());
-    return at::randn(shape, g, at::TensorOptions().dtype(at::kDouble)) * scale;
-  };
-}
-at::Tensor zeros_and_ones(const Sizes& s, at::Generator& g) {
-  return (uniform({s["B"], s["N"], s["T"]}, g) > 0.3).to(at::kDouble);
-}
-at::Tensor types(const Sizes& s, at::Generator& g) {
-  return at::one_hot(at::randint(0, 33, {s["B"], s["N"], s["T"]}, g, at::TensorOptions().dtype(at::kLong)), 33);
-}
-
-BlockCase with_templates(BlockCase block) {
-  block.feature<Single>("asym_id", {"B", "N"}).values(token_ids(2)).masked_by("mask");
-  block.feature<Single>("template_restype", {"B", "N", "T", "33"}).values(types).masked_by("mask");
-  block.feature<Single>("template_frame_rot", {"B", "N", "T", "3", "3"}).values(normal({3, 3}, 1)).masked_by("mask");
-  for (const char* name : {"template_frame_t", "template_cb", "template_ca"})
-    block.feature<Single>(name, {"B", "N", "T", "3"}).values(normal({3}, 12)).masked_by("mask");
-  // Masks hold 0 where there is padding, as the features do that they say something about.
-  for (const char* name : {"template_mask_frame", "template_mask_cb"})
-    block.feature<Single>(name, {"B", "N", "T"}).values(zeros_and_ones);
-  return block.mask<Single>("template_mask", {"B", "N", "T"});
-}
-
-serial::TemplateFeatures serial_features(const Tensors& in) {
-  return serial::TemplateFeatures::from(
-      [&in](const std::string& name) { return name == "asym_id" ? in[name] : in[name].transpose(1, 2); });
-}
-trunk::TemplateFeatures port_features(const ShardedTensors& in) {
-  const auto feature = [&](const char* name) {
-    const auto given = in.get<Single>(name);
-    Shape shape = given.global();
-    std::swap(shape[1], shape[2]);
-    return wrap<trunk::TemplateSingle>(given.local().transpose(1, 2), shape, given.mesh());
-  };
-  return {in.get<Single>("asym_id"),   feature("template_restype"),    feature("template_frame_rot"),
-          feature("template_frame_t"), feature("template_mask_frame"), feature("template_cb"),
-          feature("template_ca"),      feature("template_mask_cb"),    feature("template_mask")};
-}
 
 template <class Options>
 Options template_options(const Sizes& s) {
@@ -115,7 +66,9 @@ std::vector<std::string> sums() {
 
 static BlockCase template_module() {
   const random::Stream root(13, "template_module", 1);
-  return with_templates(pair_track("template_module"))
+  BlockCase block = pair_track("template_module");
+  block.feature<Single>("asym_id", {"B", "N"}).values(token_ids(2)).masked_by("mask");
+  return with_templates(std::move(block), "mask")
       .size("V",
             12)  // unlike C; a LayerNorm of fewer channels meets rows of nearly no variance, which serial rounds apart
       .size("T", 3)
@@ -127,14 +80,14 @@ static BlockCase template_module() {
           },
           [root](auto& block, const Tensors& in) {
             const serial::Dropout dropout(random::uniform_source(root, in["z"].device()));
-            return Tensors{{"z_out", block(in["z"], serial_features(in), serial::pair_mask(in["mask"]), dropout)}};
+            return Tensors{{"z_out", block(in["z"], serial_templates(in), serial::pair_mask(in["mask"]), dropout)}};
           })
       .port(
           [](const Sizes& s) {
             return trunk::TemplateModule(s["C"], template_options<trunk::TemplateModuleOptions>(s));
           },
           [root](auto& block, const ShardedTensors& in) {
-            return ShardedTensors{{"z_out", block(in.get<Pair>("z"), port_features(in),
+            return ShardedTensors{{"z_out", block(in.get<Pair>("z"), port_templates(in),
                                                   trunk::pair_mask(in.get<Single>("mask")), trunk::Dropout(root))}};
           })
       .contraction(sums())
