@@ -30,12 +30,14 @@ double MemoryProfile::saved_of(const std::string& scope) const {
   return sum;
 }
 
+double MemoryProfile::own_peak_of(const std::string& scope) const { return value_or_zero(own_peak, scope); }
+
 std::string MemoryProfile::over_budget() const {
   for (const auto& budget : budgets) {
     for (const std::string& line :
          {exceeded(budget.scope + " in forward", value_or_zero(own_forward_peak, budget.scope), budget.forward),
           exceeded(budget.scope + " for backward", saved_of(budget.scope), budget.saved),
-          exceeded(budget.scope + " in a step", value_or_zero(own_peak, budget.scope), budget.step)})
+          exceeded(budget.scope + " in a step", own_peak_of(budget.scope), budget.step)})
       if (!line.empty()) return line;
   }
   return whole ? exceeded("a step", static_cast<double>(peak), whole->step) : "";

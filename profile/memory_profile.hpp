@@ -15,6 +15,8 @@ struct MemoryProfile : StepMemory {
 
   /// What a scope holds between forward and backward, its outputs among it.
   double saved_of(const std::string& scope) const;
+  /// The most that its own allocations held in a step; 0 where it made none.
+  double own_peak_of(const std::string& scope) const;
   /// The first budget that is exceeded, in words; "" if none is.
   std::string over_budget() const;
 };

@@ -46,11 +46,6 @@ std::string scope_doubt(const ProfiledModel& model, const MemoryProfile& p) {
   return unscoped;
 }
 
-double own_peak_of(const MemoryProfile& p, const std::string& scope) {
-  const auto at = p.own_peak.find(scope);
-  return at == p.own_peak.end() ? 0.0 : static_cast<double>(at->second);
-}
-
 /// One rank's step on its GPU.
 RankFindings measure_rank(const Request& request, const ProfiledModel& model, const CaseProblem& problem,
                           const MeshPtr& mesh) {
@@ -158,7 +153,7 @@ Measurement measure_on_cpu(const Request& request) {
     cell.fact("budget_checked", parity::fact_unless(port.over_budget()));
     cell.counter("peak_bytes.step", static_cast<double>(port.peak), port.whole->step);
     for (const auto& budget : port.budgets)
-      cell.counter("own_peak_bytes." + budget.scope, own_peak_of(port, budget.scope), budget.step);
+      cell.counter("own_peak_bytes." + budget.scope, port.own_peak_of(budget.scope), budget.step);
     cell.counter("peak_bytes.serial", static_cast<double>(serial.peak));
     cell.counter("unattributed_share", 1 - port.attributed_share(), 0.05);
     cell.counter("peak_exponent_in_n", scaling.back().exponent_in_n(), 2.1);
