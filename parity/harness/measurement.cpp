@@ -24,13 +24,13 @@ json to_json(const Cell& cell) {
       {"measurements", measurements}, {"counters", counters}, {"facts", cell.facts()}, {"sabotage", cell.sabotages()}};
 }
 
+}  // namespace
+
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
   return text;
 }
-
-}  // namespace
 
 std::string yes() { return "yes"; }
 std::string no(const std::string& reason) { return "no: " + reason; }

@@ -14,6 +14,8 @@
 
 namespace cpize::parity {
 
+/// A value in three digits, as messages show it.
+std::string number(double value);
 /// The value of a fact: "yes", "no: <reason>" or "n/a: <reason>".
 std::string yes();
 std::string no(const std::string& reason);

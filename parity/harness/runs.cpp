@@ -55,8 +55,10 @@ at::Tensor draw_mask(const TensorInfo& info, const Run& run, at::Generator& gene
 at::Tensor padding_value(const BlockCase& block, const at::Tensor& like, Padding padding, const Setting& setting) {
   if (padding == Padding::zero) return at::zeros({}, like.options());
   if (!like.is_floating_point()) return at::full({}, kWildInteger, like.options());
-  return at::full({}, block.pads_with_nan() ? std::numeric_limits<double>::quiet_NaN() : setting.poison(),
-                  like.options());
+  if (block.pads_with_nan()) return at::full({}, std::numeric_limits<double>::quiet_NaN(), like.options());
+  // It varies along the channels: the norm of a constant row is 0 / 0 up to eps, so that one rounding of its mean would
+  // come out 1e10 times as large, and its square further on as infinity.
+  return at::linspace(setting.poison() / 2, setting.poison(), like.size(-1), like.options());
 }
 
 }  // namespace

@@ -108,8 +108,14 @@ std::string first_change(const BlockCase& block, const std::string& kind, const 
     if (!clean.has(info.name)) continue;
     const at::Tensor &a = clean[info.name], &b = poisoned[info.name];
     const at::Tensor valid = valid_positions(block, info, inputs, a.sizes().vec());
-    if (!a.eq(b).logical_or(valid.logical_not()).all().item<bool>())  // NaN equals nothing
-      return kind + info.name + " at valid positions";
+    const at::Tensor changed = a.ne(b).logical_and(valid);  // NaN equals nothing
+    if (changed.any().item<bool>()) {
+      const at::Tensor difference = (a - b).abs().masked_select(changed);
+      return kind + info.name + " at " + std::to_string(difference.numel()) + " of " +
+             std::to_string(valid.expand_as(a).sum().item<std::int64_t>()) + " valid positions, by up to " +
+             number(difference.max().item<double>()) + ", largest value " +
+             number(a.masked_select(valid).abs().max().item<double>());
+    }
   }
   return "";
 }
@@ -191,7 +197,13 @@ std::string poison_changes(const BlockCase& block, const SerialRun& serial) {
                           poisoned.results.input_gradients);
   for (const auto& [name, g] : clean.results.parameter_gradients)
     if (change.empty() && !g.equal(poisoned.results.parameter_gradients[name])) change = "gradient " + name;
-  return change.empty() ? "" : change + " changed with the padding, run " + serial.run.name;
+  if (change.empty()) return "";
+  const PortRun again = run_port(block, serial, setting, clean_inputs, gradients);
+  const bool repeats = first_change(block, "", block.inputs(), clean_inputs, clean.results.input_gradients,
+                                    again.results.input_gradients)
+                           .empty();
+  return change + " changed with the padding" + (repeats ? "" : ", and from run to run without it") + ", run " +
+         serial.run.name;
 }
 
 }  // namespace cpize::parity

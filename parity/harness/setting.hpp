@@ -30,7 +30,7 @@ struct Setting {
   c10::ScalarType wide() const { return low_precision() ? c10::kFloat : c10::kDouble; }
   /// The largest relative error of one rounding to `dtype`.
   double unit_roundoff() const;
-  /// What poisoned padding holds: large, with a square (of a variance) that is still finite.
+  /// The largest of what poisoned padding holds: large, with a square (of a variance) that is still finite.
   double poison() const { return low_precision() ? 1e15 : 1e30; }
   /// "bf16"
   std::string dtype_name() const;
