@@ -89,17 +89,17 @@ def wait(processes, limit, grace):
     return status or next((p.returncode for p in processes if p.returncode), 0)
 
 
-def run(command, backend, gpus, limit, grace, more=None):
-    """Starts the ranks, waits, leaves none behind."""
+def run(command, backend, gpus, limit, grace, folder, more=None):
+    """Starts the ranks in `folder`, waits, leaves none behind."""
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cpize-scale.") as folder:
-        out = [open(f"{folder}/out.{i}", "w+") for i in range(1 if backend == "threads" else len(gpus))]
-        err = [open(f"{folder}/err.{i}", "w+") for i in range(len(out))]
+    with tempfile.TemporaryDirectory(prefix="cpize-scale.") as own:
+        out = [open(f"{own}/out.{i}", "w+") for i in range(1 if backend == "threads" else len(gpus))]
+        err = [open(f"{own}/err.{i}", "w+") for i in range(len(out))]
         processes = []
         try:
-            for i, environment in enumerate(environments(backend, gpus, f"{folder}/meeting", more or {})):
-                processes.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out[i],
-                                                  stderr=err[i], start_new_session=True))
+            for i, environment in enumerate(environments(backend, gpus, f"{own}/meeting", more or {})):
+                processes.append(subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                                  stdout=out[i], stderr=err[i], start_new_session=True))
             status = wait(processes, limit, grace)
         finally:
             end(processes)

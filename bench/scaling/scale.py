@@ -9,87 +9,33 @@ of single parts, add up.
 Exit codes: 0 everything measured and green; 1 something red or failed; 2 bad usage, or something is not built; 3 no
 GPUs or too few.
 """
-import argparse
 import datetime
+import functools
+import hashlib
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
 
 import launch
 import largest
+from options import UsageError, read_options
 
 MESHES = {1: ["1x1x1"], 2: ["1x1x2", "1x2x1"], 4: ["1x2x2", "1x1x4"], 8: ["1x2x4", "1x1x8"]}  # the first is timed, too
-MODELS, KINDS = ["trunk", "pairformer_layer"], ["forward", "step"]
 OVER = 1.01  # what is sent beyond the closed form is a fault
-TINY = "C=16,token_s=24,D=4,H=2,M=8,heads=4,S=16,blocks=2,bins=8"  # widths of dry runs on the CPU
 
 
-class UsageError(Exception):
-    pass
+@functools.lru_cache(maxsize=None)
+def fingerprint(program):
+    return hashlib.sha256(pathlib.Path(program).read_bytes()).hexdigest()[:16]
 
 
 class NoGpus(Exception):
     pass
-
-
-def listed(text):
-    return [part for part in text.split(",") if part]
-
-
-def numbers(text):
-    values = listed(text)
-    if not values or not all(value.isdigit() and int(value) > 0 for value in values):
-        raise argparse.ArgumentTypeError(f"'{text}' is no list of positive numbers")
-    return [int(value) for value in values]
-
-
-def read_options():
-    p = argparse.ArgumentParser(prog="scale.sh", description=__doc__,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("build", type=pathlib.Path, help="the build tree (preset gpu: build-gpu)")
-    p.add_argument("out", type=pathlib.Path, help="the folder of the results")
-    p.add_argument("--backend", choices=["nccl", "threads"], default="nccl", help="threads: a dry run on the CPU, fp64")
-    p.add_argument("--quick", action="store_true", help="a dry run: small N, few layers, parity in fp64, a small memory")
-    p.add_argument("--gpus", type=int, help="how many to use; all that are here where not given (threads: 8 ranks)")
-    p.add_argument("--worlds", type=numbers, help="numbers of GPUs measured, of 1,2,4,8; all up to --gpus where not "
-                                                  "given (parity: the largest, and 4 beside 8)")
-    p.add_argument("--parts", type=listed, default=["parity", "strong", "memory", "report"])
-    p.add_argument("--ports", type=listed, help="of parity; all of the plan where not given")
-    p.add_argument("--dtypes", type=listed, help="of parity: fp64,bf16 where not given")
-    p.add_argument("--models", type=listed, default=MODELS)
-    p.add_argument("--kinds", type=listed, default=KINDS)
-    p.add_argument("--tokens", type=numbers, help="of strong scaling: 2048,4096 where not given")
-    p.add_argument("--runs", type=int, help="timed runs of each: 5 where not given")
-    p.add_argument("--size", default="", help="other widths, as cpize_bench_scaling takes them: blocks=8,S=2048")
-    p.add_argument("--start", type=int, help="the smallest N of the search for the largest")
-    p.add_argument("--step", type=int, help="largest N are multiples of this: 64 where not given")
-    p.add_argument("--seconds", type=float, default=150, help="limit of one search for the largest N")
-    p.add_argument("--timeout", type=float, default=900, help="limit of one program")
-    p.add_argument("--grace", type=float, default=20, help="how long the other ranks have to end when one failed")
-    p.add_argument("--budget-mib", type=float, default=0, help="largest N within these bytes a rank, not the whole memory")
-    o = p.parse_args()
-    for name, given, known in (("--parts", o.parts, ["parity", "strong", "memory", "report"]),
-                               ("--models", o.models, MODELS), ("--kinds", o.kinds, KINDS),
-                               ("--dtypes", o.dtypes or [], ["fp64", "fp32", "bf16"])):
-        for one in given:
-            if one not in known:
-                raise UsageError(f"{name} takes {','.join(known)}, not '{one}'")
-    threads = o.backend == "threads"
-    small = o.quick or threads
-    o.tokens = o.tokens or ([16, 32] if threads else [256, 512] if o.quick else [2048, 4096])
-    o.runs = o.runs or (2 if small else 5)
-    o.dtypes = o.dtypes or (["fp64"] if small else ["fp64", "bf16"])
-    o.size = ",".join(filter(None, [TINY if threads else "blocks=2,S=128" if o.quick else "", o.size]))
-    o.start = o.start or (8 if threads else 256 if o.quick else 1024)
-    o.step = o.step or (8 if threads else 64)
-    if threads and not o.budget_mib:
-        o.budget_mib = 2
-    o.device, o.dtype = ("cpu", "fp64") if threads else ("cuda", "bf16")
-    return o
 
 
 class Store:
@@ -135,6 +81,7 @@ class Scale:
         except OSError as e:
             raise UsageError(f"cannot make the folder {o.out}: {e.strerror}")
         self.ports = self._ports() if "parity" in o.parts else []
+        o.out, o.build = o.out.resolve(), o.build.resolve()  # programs run in the sources, as the tool runs them
         self.program = o.build / "bench" / "cpize_bench_scaling"
         if {"strong", "memory"} & set(o.parts):
             self._must_exist([(self.program, "cpize_bench_scaling")])
@@ -174,11 +121,17 @@ class Scale:
 
     def run(self, command, world, limit=None, more=None):
         return launch.run([str(word) for word in command], self.o.backend, self.visible[:world], limit or self.o.timeout,
-                          self.o.grace, more)
+                          self.o.grace, self.plan["source"], more)
 
-    def origin(self):
+    def origin(self, program):
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ")
-        return {"when": now, "on": self.gpu or ("threads" if self.o.backend == "threads" else "GPU")}
+        return {"when": now, "on": self.gpu or ("threads" if self.o.backend == "threads" else "GPU"),
+                "program": fingerprint(program)}
+
+    def has(self, entry, program):
+        """Whether a stored entry may stand for a new measurement."""
+        return bool(self.o.missing and entry and entry.get("program") == fingerprint(program)
+                    and entry.get("error_message", "out of memory") == "out of memory")
 
     # Parity.
 
@@ -189,30 +142,34 @@ class Scale:
                      for dtype in self.o.dtypes]
             self.say(f"parity of {len(self.ports)} ports on {len(cells)} cells of {world} ranks: {' '.join(cells)}")
             for port, command in self.ports:
+                known = store.content["ports"].setdefault(port, {})
+                if all(self.has(known.get(cell), command[0]) and known[cell]["green"] for cell in cells):
+                    self.say(f"  {port:<28} green before")
+                    continue
                 words = command + [word for cell in cells for word in ("--cell", cell)]
                 ended = self.run(words, world)
-                results = self._read_cells(ended, cells)
-                store.content["ports"].setdefault(port, {}).update(results)
+                results = self._read_cells(ended, cells, self.origin(command[0]))
+                known.update(results)
                 store.save()
                 red = [cell for cell in cells if not results[cell]["green"]]
                 self.say(f"  {port:<28} {'green' if not red else 'RED'}, {ended.seconds:.1f} s")
                 for cell in red:
                     self.fault(f"parity of {port} on {cell}: {results[cell]['why']}")
 
-    def _read_cells(self, ended, cells):
+    def _read_cells(self, ended, cells, origin):
         """What the program printed: a line a cell, and below it what is wrong with it, each behind '!'."""
         results, current = {}, None
         for line in ended.text.splitlines():
             found = re.match(r"(\S+)\s+(ok|RED)\s+(\d+) compared(?:, worst (.*))?$", line)
             if found and found[1] in cells:
-                current = results[found[1]] = self.origin() | {"green": found[2] == "ok", "compared": int(found[3]),
-                                                               "worst": (found[4] or "")[:160], "why": ""}
+                current = results[found[1]] = origin | {"green": found[2] == "ok", "compared": int(found[3]),
+                                                        "worst": (found[4] or "")[:160], "why": ""}
             elif line.strip().startswith("! ") and current is not None and not current["why"]:
                 current["why"] = line.strip()[2:][:300]
         explained = ended.status == 0 or (ended.status == 1 and any(not of["green"] for of in results.values()))
         for cell in cells:
             if cell not in results or not explained:
-                results[cell] = self.origin() | {"green": False, "compared": 0, "worst": "", "why": ended.last_words()}
+                results[cell] = origin | {"green": False, "compared": 0, "worst": "", "why": ended.last_words()}
         return results
 
     # Strong scaling.
@@ -231,7 +188,8 @@ class Scale:
             file.unlink()
             for line in content["benchmarks"]:
                 model, kind, _, tokens, _ = line["name"].split("/")
-                line |= {"mesh": content["context"]["mesh"], "sizes": content["context"]["sizes"]} | self.origin()
+                line |= {"mesh": content["context"]["mesh"], "sizes": content["context"]["sizes"]}
+                line |= self.origin(self.program)
                 measured.setdefault((model, kind, int(tokens[2:])), []).append(line)
         return measured, ended
 
@@ -242,7 +200,9 @@ class Scale:
     def strong(self):
         store = Store(self.o.out, "strong.json", {"context": {"executable": "cpize_bench_scaling"}, "benchmarks": []})
         for world in self.all_worlds:
+            before = {b["name"]: b for b in store.content["benchmarks"]}
             left = [(model, kind, n) for model in self.o.models for kind in self.o.kinds for n in sorted(self.o.tokens)]
+            left = [task for task in left if not self.has(before.get(self.name(task, world)), self.program)]
             self.say(f"strong scaling on {world} ranks, mesh {MESHES[world][0]}")
             while left:
                 measured, ended = self.bench(world, left, ["--runs", self.o.runs, "--exposed"])
@@ -276,7 +236,7 @@ class Scale:
     def _error(self, task, world, why):
         if why == "out of memory":
             self.say(f"  {self.name(task, world):<44} out of memory")
-        return self.origin() | {"name": self.name(task, world), "run_type": "iteration", "error_occurred": True,
+        return self.origin(self.program) | {"name": self.name(task, world), "run_type": "iteration", "error_occurred": True,
                                 "error_message": why}
 
     # Memory scaling.
@@ -286,9 +246,11 @@ class Scale:
         for world in self.all_worlds:
             for model in self.o.models:
                 for kind in self.o.kinds:
-                    found = self._search(world, model, kind)
                     ranks = "threads" if self.o.backend == "threads" else "gpus"
-                    store.content["largest"][f"{model}/{kind}/{self.o.dtype}/{ranks}:{world}"] = self.origin() | found
+                    name = f"{model}/{kind}/{self.o.dtype}/{ranks}:{world}"
+                    if self.has(store.content["largest"].get(name), self.program):
+                        continue
+                    store.content["largest"][name] = self.origin(self.program) | self._search(world, model, kind)
                     store.save()
 
     def _capacity(self):
@@ -366,8 +328,9 @@ class Scale:
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no rank is left behind
     try:
-        return Scale(read_options()).all()
+        return Scale(read_options(__doc__)).all()
     except UsageError as e:
         print(f"scale.sh: {e}", file=sys.stderr)
         return 2

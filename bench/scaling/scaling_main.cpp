@@ -3,7 +3,7 @@
 //   cpize_bench_scaling --cell 1x2x2/threads/fp64/cpu --work trunk/step/64,pairformer_layer/forward/64 --size C=32,D=8
 //   torchrun --no-python --nproc-per-node 4 cpize_bench_scaling --cell 1x2x2/nccl/bf16/cuda --work trunk/step/4096
 //
-// --work: what is measured, in that order. --runs N: timed runs (5). --exposed: exposed communication of steps on
+// --work: what is measured, in that order. --runs N: timed runs (3). --exposed: exposed communication of steps on
 // several GPUs. --probe: one run each, does it fit? --budget-mib M: with --probe, ends after the first that holds more.
 // --size: scaling_model.hpp. --out FILE: results in Google Benchmark's form, complete after each of them, so that they
 // are there when a later one does not fit. Exit codes: 0 all measured, 1 failed ("out of memory: ..." on stderr where

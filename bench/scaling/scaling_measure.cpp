@@ -1,19 +1,23 @@
 #include "bench/scaling/scaling_measure.hpp"
 
+#include <ATen/record_function.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "comm/agree.hpp"
 #include "error/error.hpp"
 #include "parity/harness/peak_bytes.hpp"
-#include "profile/device_step.hpp"
+#include "profile/device_times.hpp"
+#include "profile/kineto.hpp"
 
 namespace cpize::bench {
 namespace {
@@ -50,14 +54,36 @@ void count(ScalingRun& run, bool step, const MeshPtr& mesh, parity::PeakBytes& h
   cost.peak_bytes = largest(mesh, peak);
 }
 
+/// A step as Kineto sees it, after one that lets the profiler warm up; all else is warm.
+profile::DeviceTimes recorded(ScalingRun& run, const MeshPtr& mesh, c10::Device device) {
+  const auto step = [&] {
+    run.step();
+    run.clear_gradients();
+    synchronise(device);
+  };
+  profile::NodeScopes nodes;
+  const auto result = profile::under_kineto(true, [&] {
+    step();
+    comm::gather_numbers(*mesh, 0);
+    synchronise(device);
+    const profile::ScopeTracker tracker(profile::ScopeTracker::Reach::process);
+    {
+      RECORD_USER_SCOPE(profile::kStepRange);
+      step();
+    }
+    nodes = tracker.nodes();
+  });
+  const auto file =
+      std::filesystem::temp_directory_path() / ("cpize-scaling." + std::to_string(::getpid()) + ".trace.json");
+  result->save(file.string());
+  const profile::DeviceTimes times = profile::device_times(profile::read_chrome_trace(file.string()), nodes);
+  std::filesystem::remove(file);
+  return times;
+}
+
 /// Where the time of a step goes, by the rank that took longest.
 void record(ScalingRun& run, const MeshPtr& mesh, c10::Device device, ScalingCost& cost) {
-  const auto times = profile::measure_device_times(
-      [&](const profile::AfterForward& after_forward) {
-        run.step(after_forward);
-        run.clear_gradients();
-      },
-      mesh, device);
+  const profile::DeviceTimes times = recorded(run, mesh, device);
   const auto nanoseconds = [](double seconds) { return static_cast<std::int64_t>(seconds * 1e9); };
   const auto walls = comm::gather_numbers(*mesh, nanoseconds(times.wall));
   const auto slowest = std::max_element(walls.begin(), walls.end()) - walls.begin();

@@ -22,7 +22,7 @@ struct ScalingTask {
 
 struct ScalingOptions {
   parity::Sizes sizes;   // of scaling_sizes()
-  int runs = 5;          // timed, after one to warm up and one that counts
+  int runs = 3;          // timed, after one to warm up and one that counts
   bool exposed = false;  // steps on several GPUs: recorded once more, for exposed communication
   bool probe = false;    // one run, the first: does it fit?
 };

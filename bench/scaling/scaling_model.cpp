@@ -125,7 +125,7 @@ const std::vector<std::string>& scaling_models() {
 
 Sizes scaling_sizes(std::int64_t tokens, const Sizes& given) {
   Sizes all{{"1", 1},  {"B", 1},      {"N", tokens}, {"C", 128},    {"token_s", 384},  {"D", 32},     {"H", 4},
-            {"M", 64}, {"heads", 16}, {"S", 1024},   {"blocks", 4}, {"msa_blocks", 1}, {"passes", 2}, {"bins", 64}};
+            {"M", 64}, {"heads", 16}, {"S", 1024},   {"blocks", 2}, {"msa_blocks", 1}, {"passes", 2}, {"bins", 64}};
   for (const auto& [letter, value] : given) {
     if (!all.has(letter) || letter == "1" || letter == "B" || letter == "N")
       throw ConfigError("--size takes C, token_s, D, H, M, heads, S, blocks, msa_blocks, passes and bins, not '" +

@@ -112,7 +112,7 @@ class OnGpus(unittest.TestCase):
         task = {"id": "block", "phase": 3, "verb": "parity", "target": "parity_block", "args": [],
                 "command": [str(self.build / "parity_block")]}
         open_port = task | {"id": "later", "verb": "", "command": [], "target": ""}
-        (self.build / "cpize-plan.json").write_text(json.dumps({"cuda": cuda, "tasks": [task, open_port]}))
+        (self.build / "cpize-plan.json").write_text(json.dumps({"cuda": cuda, "source": str(BENCH), "tasks": [task, open_port]}))
 
     def script(self, path, text):
         path.write_text(text)
@@ -146,6 +146,15 @@ class OnGpus(unittest.TestCase):
             done = self.scale("--worlds", world, "--parts", "strong,report", "--tokens", "512", "--kinds", "step")
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(len(self.read("strong.json")["benchmarks"]), 8)
+
+    def test_only_what_is_missing(self):
+        for flags, said in (([], "green, "), (["--missing"], "green before"), (["--missing", "--dtypes", "fp32"], "green, ")):
+            done = self.scale("--parts", "parity,strong", "--tokens", "512", *flags)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(said, done.stdout)
+            self.assertEqual("peak" in done.stdout, not flags)
+        self.programs(red=True)  # other programs
+        self.assertEqual(self.scale("--parts", "parity", "--missing").returncode, 1)
 
     def test_a_red_port(self):
         self.programs(red=True)
