@@ -21,7 +21,11 @@ struct Activity {
   Place place() const { return launch ? launch->place : Place{}; }
 };
 
-bool is_communication(const TraceEvent& e) { return e.kind == TraceEvent::Kind::kernel && e.name.starts_with("nccl"); }
+/// NCCL's kernels, and the copies that a backend enqueues for an exchange.
+bool is_communication(const Activity& a) {
+  if (a.event->kind == TraceEvent::Kind::kernel) return a.event->name.starts_with("nccl");
+  return a.launch && a.launch->work == Work::transfer;
+}
 
 Interval step_of(const std::vector<TraceEvent>& events) {
   for (const auto& e : events)
@@ -39,7 +43,7 @@ std::vector<Activity> activities_of(const std::vector<TraceEvent>& events, const
     if (time.end <= time.begin) continue;
     Activity activity{time, &e, {}, Work::compute};
     if (const auto at = launches.find(e.correlation); at != launches.end()) activity.launch = at->second;
-    if (is_communication(e))
+    if (is_communication(activity))
       activity.work = Work::transfer;
     else if (activity.launch && activity.launch->work == Work::pack)
       activity.work = Work::pack;

@@ -10,11 +10,15 @@
 
 namespace cpize::comm {
 
+/// Whether GPUs of one machine exchange by reading each other's memory (nccl/peer_copies.hpp).
+enum class PeerCopiesChoice { where_possible, always, never };
+
 struct ProcessBackendOptions {
   std::chrono::milliseconds timeout{60'000};           // of one collective
   std::chrono::milliseconds join_timeout{30'000};      // of coming together at the start
   std::size_t largest_message = std::size_t{1} << 30;  // bytes; longer ones travel in pieces (MPI counts are int)
   bool check_collectives = false;  // for backends that do not always check (comm/collective_check.hpp)
+  PeerCopiesChoice peer_copies = PeerCopiesChoice::where_possible;
 };
 
 class ProcessBackend : public c10d::Backend {

@@ -97,6 +97,11 @@ WorldOptions& WorldOptions::with_environment() {
     if (value != "0" && value != "1") throw ConfigError("CPIZE_CHECK_COLLECTIVES=" + value + " is neither 0 nor 1");
     check_collectives = value == "1";
   }
+  if (const char* peers = std::getenv("CPIZE_PEER_COPIES"); peers && *peers) {
+    const std::string value = peers;
+    if (value != "0" && value != "1") throw ConfigError("CPIZE_PEER_COPIES=" + value + " is neither 0 nor 1");
+    peer_copies = value == "1" ? PeerCopiesChoice::always : PeerCopiesChoice::never;
+  }
   return *this;
 }
 
@@ -113,7 +118,7 @@ ProcessWorld ProcessWorld::join(const WorldOptions& options) {
   const EnvironmentMap environment = process_environment();
   const LaunchEnvironment launch = read_launch_environment(environment, options.flags, {options.command, options.mesh});
   const ProcessBackendOptions backend{options.timeout, options.join_timeout, options.largest_message,
-                                      options.check_collectives};
+                                      options.check_collectives, options.peer_copies};
   if (options.backend == BackendKind::nccl) return {launch, join_nccl(launch, backend), options.command};
   // Started by torchrun or by hand, MPI would be a world of one: first see who is here.
   const bool by_mpi = launch.source == "openmpi" || launch.source == "none" ||

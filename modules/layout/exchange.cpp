@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -49,6 +50,7 @@ at::Tensor narrow_to(at::Tensor t, const Box& at) {
 ExchangeInFlight::ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global,
                                    const MeshPtr& mesh)
     : local_(std::move(local)),
+      options_(local_.options()),
       from_(from),
       to_(to),
       mesh_(mesh),
@@ -59,71 +61,64 @@ ExchangeInFlight::ExchangeInFlight(at::Tensor local, const Spec& from, const Spe
                         " brings a local tensor " + text_of(local_.sizes()) + " to " + from.str() + ", its shard of " +
                         text_of(global) + " is " + text_of(plan_.from.size));
   if (same_distribution(from, to) || mesh->size() == 1) return;
+  moves_ = true;
 
-  std::vector<std::int64_t> send_splits(mesh->size(), 0), receive_splits(mesh->size(), 0);
-  std::int64_t to_send = 0, to_receive = 0;
+  std::vector<at::Tensor> send(mesh->size());
+  std::vector<std::int64_t> counts(mesh->size(), 0);
   for (const auto& piece : plan_.send)
-    if (piece.peer != mesh->rank()) to_send += send_splits[piece.peer] = piece.at.numel();
+    if (piece.peer != mesh->rank()) send[piece.peer] = narrow_to(local_, piece.at).permute(order_);
   for (const auto& piece : plan_.receive)
-    if (piece.peer != mesh->rank()) to_receive += receive_splits[piece.peer] = piece.at.numel();
+    if (piece.peer != mesh->rank()) counts[piece.peer] = piece.at.numel();
+  const comm::CallSite site("exchange " + from.str() + " -> " + to.str() + " of " + text_of(global));
+  pieces_ = comm::PiecesInFlight(*mesh, std::move(send), std::move(counts), options_, [this](int rank) {
+    return plan_.adds ? at::Tensor() : place_of(*received_from(rank)).permute(order_);
+  });
+  if (!pieces_.straight() || plan_.adds) return;
+  RECORD_USER_SCOPE("exchange.unpack");
+  put_own();  // while the others travel
+}
 
-  {
-    RECORD_USER_SCOPE("exchange.pack");
-    send_ = at::empty({to_send}, local_.options());
-    std::int64_t offset = 0;
-    for (const auto& piece : plan_.send) {
-      if (piece.peer == mesh->rank()) continue;
-      const auto count = piece.at.numel();
-      send_.narrow(0, offset, count)
-          .view(permuted(piece.at.size, order_))
-          .copy_(narrow_to(local_, piece.at).permute(order_));
-      offset += count;
-    }
-    receive_ = at::empty({to_receive}, local_.options());
+const Piece* ExchangeInFlight::received_from(int rank) const {
+  const auto piece = std::ranges::find(plan_.receive, rank, &Piece::peer);
+  return piece == plan_.receive.end() ? nullptr : &*piece;
+}
+
+at::Tensor ExchangeInFlight::place_of(const Piece& piece) {
+  if (!out_.defined()) {
+    const Shape stored = permuted(plan_.to.size, order_);
+    out_ = (plan_.needs_zero ? at::zeros(stored, options_) : at::empty(stored, options_)).permute(inverse(order_));
   }
-  RECORD_USER_SCOPE("exchange.post");
-  comm::CallSite site("exchange " + from.str() + " -> " + to.str() + " of " + text_of(global));
-  work_ = mesh->backend().alltoall_base(receive_, send_, receive_splits, send_splits);
-  mesh->traffic().count(to_send * local_.element_size());
+  return narrow_to(out_, piece.at);
+}
+
+void ExchangeInFlight::put(const Piece& piece, const at::Tensor& value) {
+  at::Tensor place = place_of(piece);
+  plan_.adds ? place.add_(value) : place.copy_(value);
+}
+
+void ExchangeInFlight::put_own() {
+  if (!local_.defined()) return;
+  if (const Piece* here = received_from(mesh_->rank()))
+    put(*here, narrow_to(local_, std::ranges::find(plan_.send, mesh_->rank(), &Piece::peer)->at));
+  local_.reset();
 }
 
 at::Tensor ExchangeInFlight::finish() {
   if (std::exchange(finished_, true)) throw ContractError("an exchange can be finished only once");
   const Shape back = inverse(order_);
-  if (!work_) {
+  if (!moves_) {
     const bool in_order = local_.permute(order_).is_contiguous() || from_.memory_order == to_.memory_order;
     return in_order ? local_ : local_.permute(order_).contiguous().permute(back);
   }
-  {
-    RECORD_USER_SCOPE("exchange.wait");
-    work_->wait();
-  }
-  work_.reset();
-  send_.reset();
-
+  pieces_.finish([&](int rank, const at::Tensor& elements) {
+    if (rank > mesh_->rank()) put_own();  // sums run in the order of ranks
+    const Piece& piece = *received_from(rank);
+    put(piece, elements.view(permuted(piece.at.size, order_)).permute(back));
+  });
   RECORD_USER_SCOPE("exchange.unpack");
-  const Shape stored = permuted(plan_.to.size, order_);
-  at::Tensor out =
-      (plan_.needs_zero ? at::zeros(stored, local_.options()) : at::empty(stored, local_.options())).permute(back);
-  const Piece* mine = nullptr;
-  for (const auto& piece : plan_.send)
-    if (piece.peer == mesh_->rank()) mine = &piece;
-  std::int64_t offset = 0;
-  for (const auto& piece : plan_.receive) {
-    at::Tensor target = narrow_to(out, piece.at);
-    at::Tensor value;
-    if (piece.peer == mesh_->rank()) {
-      value = narrow_to(local_, mine->at);
-    } else {
-      const auto count = piece.at.numel();
-      value = receive_.narrow(0, offset, count).view(permuted(piece.at.size, order_)).permute(back);
-      offset += count;
-    }
-    plan_.adds ? target.add_(value) : target.copy_(value);
-  }
-  local_.reset();
-  receive_.reset();
-  return out;
+  put_own();
+  if (!out_.defined()) out_ = at::zeros(permuted(plan_.to.size, order_), options_).permute(back);  // nothing came
+  return std::move(out_);
 }
 
 at::Tensor exchange(const at::Tensor& local, const Spec& from, const Spec& to, const Shape& global,

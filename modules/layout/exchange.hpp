@@ -2,13 +2,13 @@
 // sent.
 //
 // `redistribute` is this with types and a gradient; hand-written autograd functions call it directly. Communication: at
-// most one alltoall_base over the whole mesh; none where the distribution does not change. Every rank of the mesh must
-// call it. Packs each piece in the receiver's memory order; a piece for oneself is a copy. Sums run in rank order, so
-// that replicas come out bit-identical.
+// most one exchange of pieces (comm/pieces.hpp) over the whole mesh; none where the distribution does not change. Every
+// rank of the mesh must call it. Pieces travel in the receiver's memory order; a piece for oneself is a copy. Sums run
+// in rank order, so that replicas come out bit-identical.
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "comm/pieces.hpp"
 #include "layout/exchange_plan.hpp"
 #include "mesh/device_mesh.hpp"
 
@@ -27,13 +27,20 @@ class ExchangeInFlight {
   at::Tensor finish();
 
  private:
+  const Piece* received_from(int rank) const;
+  at::Tensor place_of(const Piece& piece);
+  void put(const Piece& piece, const at::Tensor& value);
+  void put_own();
+
   at::Tensor local_;  // kept for the piece that goes to oneself
+  at::TensorOptions options_;
   Spec from_, to_;
   MeshPtr mesh_;
   ExchangePlan plan_;
   Shape order_;  // memory order of the target, restricted to the dimensions there are
-  at::Tensor send_, receive_;
-  c10::intrusive_ptr<c10d::Work> work_;  // null where nothing has to be sent
+  bool moves_ = false;
+  comm::PiecesInFlight pieces_;
+  at::Tensor out_;  // the target, from the first piece on
   bool finished_ = false;
 };
 

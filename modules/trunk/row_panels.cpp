@@ -25,7 +25,7 @@ std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs) {
 }
 
 std::int64_t operand_panel(std::int64_t rows, std::int64_t parts) {
-  constexpr std::int64_t kUnit = 4096, kFewest = 65536, kTile = 64;  // fewer rows take the host longer than the GPU
+  constexpr std::int64_t kUnit = 4096, kFewest = 32768, kTile = 64;  // fewer rows take the host longer than the GPU
   const auto up = [](std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; };
   return std::min(std::max(kFewest, up((rows + parts - 1) / parts, kUnit)), up(rows, kTile));
 }

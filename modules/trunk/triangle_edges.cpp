@@ -14,18 +14,23 @@ at::Tensor batch_of(const at::Tensor& x) { return x.flatten(0, 1); }
 
 }  // namespace
 
-at::Tensor multiply_edges(const at::Tensor& edges, TriangleDirection direction, at::ScalarType wide) {
+at::Tensor multiply_edges(const at::Tensor& edges, TriangleDirection direction, at::ScalarType wide,
+                          const at::Tensor& place) {
   const at::Tensor e = widened(edges, wide);
   const at::Tensor a = batch_of(e.select(2, 0)), b = batch_of(e.select(2, 1));
-  const at::Tensor sum = direction == TriangleDirection::outgoing ? at::bmm(a, b.mT()) : at::bmm(a.mT(), b);
+  at::Tensor sum = place.defined() ? batch_of(place) : at::empty_like(a, at::MemoryFormat::Contiguous);
+  if (direction == TriangleDirection::outgoing)
+    at::bmm_out(sum, a, b.mT());
+  else
+    at::bmm_out(sum, a.mT(), b);
   return sum.view({edges.size(0), edges.size(1), edges.size(3), edges.size(4)}).to(edges.scalar_type());
 }
 
 at::Tensor edge_gradients(const at::Tensor& sum_gradient, const at::Tensor& edges, TriangleDirection direction,
-                          at::ScalarType wide) {
+                          at::ScalarType wide, const at::Tensor& place) {
   const at::Tensor e = widened(edges, wide), g = batch_of(widened(sum_gradient, wide));
   const at::Tensor a = batch_of(e.select(2, 0)), b = batch_of(e.select(2, 1));
-  at::Tensor gradients = at::empty_like(e, at::MemoryFormat::Contiguous);
+  at::Tensor gradients = place.defined() ? place : at::empty_like(e, at::MemoryFormat::Contiguous);
   at::Tensor da = gradients.select(2, 0).flatten(0, 1), db = gradients.select(2, 1).flatten(0, 1);
   if (direction == TriangleDirection::outgoing) {
     at::bmm_out(da, g, b);       // da[i,k] = sum_j g[i,j] b[j,k]

@@ -44,11 +44,12 @@ struct TriangleCall : torch::CustomClassHolder {
   at::Tensor to_pairs(at::Tensor channels, const Shape& trailing) const;
 };
 
-/// o of one chunk, [B,d,N,N] in the dtype of `edges`, summed in `wide`.
-at::Tensor multiply_edges(const at::Tensor& edges, TriangleDirection direction, at::ScalarType wide);
-/// Gradients of a and b, shaped and typed as `edges`, from that of o.
+/// o of one chunk, [B,d,N,N] in the dtype of `edges`, summed in `wide`; in `place` where that is given (on a GPU).
+at::Tensor multiply_edges(const at::Tensor& edges, TriangleDirection direction, at::ScalarType wide,
+                          const at::Tensor& place = {});
+/// Gradients of a and b, shaped and typed as `edges`, from that of o; `place` likewise.
 at::Tensor edge_gradients(const at::Tensor& sum_gradient, const at::Tensor& edges, TriangleDirection direction,
-                          at::ScalarType wide);
+                          at::ScalarType wide, const at::Tensor& place = {});
 
 /// rows [pairs here, C], mask [pairs here, 1] -> y [pairs here, C].
 at::Tensor triangle_forward(TriangleCall& call, const at::Tensor& rows, const at::Tensor& mask,

@@ -127,7 +127,8 @@ at::Tensor fused_triangle_forward(TriangleCall& call, const at::Tensor& z, const
   if (call.save) state.edges.resize(exchange.chunks());
   std::vector<ChannelBlocks> sums = on_whole_planes(
       exchange, allocate_chunks(exchange, 2, rows.options()), 2, make_edges, [&](std::int64_t k, at::Tensor whole) {
-        at::Tensor product = multiply_edges(whole, call.direction, call.precision.wide).unsqueeze(2);
+        at::Tensor product = exchange.allocate_whole(1, whole.options());
+        multiply_edges(whole, call.direction, call.precision.wide, product.squeeze(2));
         if (call.save) state.edges[k] = std::move(whole);
         return product;
       });
@@ -177,7 +178,9 @@ TriangleGradients fused_triangle_backward(TriangleCall& call, const at::Tensor& 
       exchange, std::move(sums), 1, [](ChannelHalves, const auto&) {},
       [&](std::int64_t k, at::Tensor whole) {
         const at::Tensor saved = consume ? std::exchange(state.edges[k], {}) : state.edges[k];
-        return edge_gradients(whole.squeeze(2), saved, call.direction, call.precision.wide);
+        at::Tensor gradients = exchange.allocate_whole(2, whole.options());
+        edge_gradients(whole.squeeze(2), saved, call.direction, call.precision.wide, gradients);
+        return gradients;
       });
 
   const at::Tensor sum_e = at::zeros({kEdgeRows, kExtended}, sum_options);

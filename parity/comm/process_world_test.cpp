@@ -11,6 +11,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/call_site.hpp"
+#include "comm/pieces.hpp"
 #include "comm/run_ranks.hpp"
 #include "comm/world.hpp"
 #include "error/error.hpp"
@@ -123,6 +124,56 @@ TEST(ProcessWorld, AllToAllWithUnevenAndZeroSplits) {
   for (const auto dtype : dtypes())
     for (const std::int64_t unit : {1, 1000, 40'000}) check_all_to_all(unit, dtype);
   if (!over_nccl()) check_all_to_all(100, at::kBool);
+}
+
+/// Rank s's whole of 4 x n x 6 x 48; rank d gets planes [d', d' + 2), rows of its own count and 40 columns of it.
+at::Tensor box_for(const at::Tensor& whole, int d) {
+  return whole.narrow(0, d % 3, 2).narrow(1, d, 3 + d).narrow(3, 8, 40);
+}
+
+/// Strided pieces into strided places, from memory of any kind; some places lie too finely for a copy engine.
+TEST(ProcessWorld, PiecesComeToTheirPlaces) {
+  const int ranks = world->size(), me = world->rank();
+  const auto mesh = line_mesh();
+  const std::int64_t n = 2 * ranks + 2;
+  for (const auto dtype : {at::kFloat, at::kBFloat16, at::kByte})
+    for (const bool buffer : {true, false})
+      for (const bool fine : {true, false}) {
+        const auto whole_of = [&](int s) { return numbers(4 * n * 6 * 48, dtype, s).view({4, n, 6, 48}); };
+        at::Tensor whole = whole_of(me).to(device());
+        if (buffer) {
+          at::Tensor memory = comm::send_buffer(*mesh, whole.sizes(), whole.options());
+          memory.copy_(whole);
+          whole = memory;
+        }
+        // One place a sender, all in one tensor; rank 1's piece is wanted as it comes.
+        at::Tensor target = at::zeros({ranks, 2, 3 + me, 6, fine ? 80 : 640}, whole.options());
+        const auto place = [&](int s) {
+          return fine ? target[s].unflatten(-1, {40, 2}).select(-1, 1) : target[s].narrow(-1, 600, 40);
+        };
+        std::vector<at::Tensor> send(ranks);
+        std::vector<std::int64_t> counts(ranks, 0);
+        for (int r = 0; r < ranks; ++r)
+          if (r != me) {
+            send[r] = box_for(whole, r);
+            counts[r] = place(r).numel();
+          }
+        const comm::CallSite site("pieces test");
+        const std::int64_t before = mesh->traffic().sent_bytes.load();
+        comm::PiecesInFlight pieces(*mesh, send, counts, whole.options(),
+                                    [&](int s) { return s == 1 ? at::Tensor() : place(s); });
+        send.clear();
+        whole.reset();
+        const at::Tensor other_work = at::ones({1 << 20}, target.options());  // takes memory that is free by mistake
+        pieces.finish([&](int s, const at::Tensor& elements) { place(s).copy_(elements.view(place(s).sizes())); });
+        for (int s = 0; s < ranks; ++s) {
+          if (s == me) continue;
+          EXPECT_TRUE(place(s).cpu().equal(box_for(whole_of(s), me))) << dtype << " from rank " << s;
+        }
+        std::int64_t sent = 0;
+        for (int r = 0; r < ranks; ++r) sent += r == me ? 0 : 2 * (3 + r) * 6 * 40;
+        EXPECT_EQ(mesh->traffic().sent_bytes.load() - before, sent * static_cast<std::int64_t>(target.element_size()));
+      }
 }
 
 TEST(ProcessWorld, NothingToSendAtAll) {

@@ -10,7 +10,7 @@ PeakBytes::PeakBytes(c10::Device device) : device_(device) {
 
 std::int64_t PeakBytes::held_on_device(bool most) const {
   const auto stats = c10::getDeviceAllocator(device_.type())->getDeviceStats(device_.index());
-  const auto& bytes = stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  const auto& bytes = stats.requested_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
   return most ? bytes.peak : bytes.current;
 }
 

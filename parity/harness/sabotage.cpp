@@ -196,12 +196,18 @@ std::string poison_changes(const BlockCase& block, const SerialRun& serial) {
     change = first_change(block, "input gradient ", block.inputs(), clean_inputs, clean.results.input_gradients,
                           poisoned.results.input_gradients);
   for (const auto& [name, g] : clean.results.parameter_gradients)
-    if (change.empty() && !g.equal(poisoned.results.parameter_gradients[name])) change = "gradient " + name;
+    if (change.empty() && !g.equal(poisoned.results.parameter_gradients[name]))
+      change = "gradient " + name + " by up to " +
+               number((g - poisoned.results.parameter_gradients[name]).abs().max().item<double>());
   if (change.empty()) return "";
   const PortRun again = run_port(block, serial, setting, clean_inputs, gradients);
-  const bool repeats = first_change(block, "", block.inputs(), clean_inputs, clean.results.input_gradients,
-                                    again.results.input_gradients)
-                           .empty();
+  const auto& once = clean.results;
+  const bool repeats =
+      first_change(block, "", block.inputs(), clean_inputs, once.input_gradients, again.results.input_gradients)
+          .empty() &&
+      std::ranges::all_of(once.parameter_gradients, [&](const auto& named) {
+        return named.second.equal(again.results.parameter_gradients[named.first]);
+      });
   return change + " changed with the padding" + (repeats ? "" : ", and from run to run without it") + ", run " +
          serial.run.name;
 }

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include <algorithm>
@@ -41,6 +42,11 @@ NcclBackend::NcclBackend(const ProcessStore& met, const LaunchEnvironment& launc
   // otherwise exchange and compute take turns instead of overlapping.
   group_options->is_high_priority_stream = true;
   group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(met_.store, launch.rank, launch.world, group_options);
+  if (launch.world == 1 || options.peer_copies == PeerCopiesChoice::never) return;
+  std::string why;
+  peers_ = PeerCopies::join(met_, launch.rank, launch.world, gpu, {options.timeout, [this] { return failure(); }}, why);
+  if (!peers_ && options.peer_copies == PeerCopiesChoice::always)
+    throw ConfigError("CPIZE_PEER_COPIES=1, but the GPUs cannot read each other's memory: " + why);
 }
 
 NcclBackend::~NcclBackend() = default;
@@ -90,7 +96,49 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall_base(at::Tensor& output, at
     throw ContractError("nccl backend: alltoall_base wants one split a rank (" + std::to_string(ranks) + "), got " +
                         std::to_string(output_splits.size()) + " and " + std::to_string(input_splits.size()));
   check({c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, output, input, output_splits, input_splits, {}});
-  return group_->alltoall_base(output, input, output_splits, input_splits, options);
+  if (!supportsTensorAlloc(gpu_.index()))
+    return group_->alltoall_base(output, input, output_splits, input_splits, options);
+  const auto cut = [](const at::Tensor& t, at::IntArrayRef splits) {
+    std::vector<at::Tensor> pieces;
+    std::int64_t begin = 0;
+    for (const auto count : splits) {
+      pieces.push_back(t.narrow(0, begin, count));
+      begin += count;
+    }
+    return pieces;
+  };
+  return peers_->alltoall(cut(output, output_splits), cut(input, input_splits));
+}
+
+c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                                     const c10d::AllToAllOptions&) {
+  if (!supportsTensorAlloc(gpu_.index()))
+    throw ContractError("nccl backend: alltoall of strided pieces needs GPUs that read each other's memory");
+  const auto ranks = static_cast<std::size_t>(getSize());
+  if (outputs.size() != ranks || inputs.size() != ranks)
+    throw ContractError("nccl backend: alltoall wants one piece a rank (" + std::to_string(ranks) + "), got " +
+                        std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));
+  PostedOperation operation{c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, {}, {}, {}, {}, {}};
+  for (std::size_t r = 0; r < ranks; ++r) {
+    for (const auto* t : {&outputs[r], &inputs[r]})
+      if (t->defined()) require_here(*t);
+    if (!operation.input.defined()) operation.input = inputs[r];
+    if (!operation.output.defined()) operation.output = outputs[r];
+    operation.output_splits.push_back(outputs[r].defined() ? outputs[r].numel() : 0);
+    operation.input_splits.push_back(inputs[r].defined() ? inputs[r].numel() : 0);
+  }
+  check(std::move(operation));
+  return peers_->alltoall(outputs, inputs);
+}
+
+bool NcclBackend::supportsTensorAlloc(c10::DeviceIndex device) {
+  return peers_ && device == gpu_.index() &&
+         c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None;
+}
+
+at::Tensor NcclBackend::allocateTensor(long elements, at::TensorOptions options) {
+  if (!peers_) throw ContractError("nccl backend: there is no memory that peers can read");
+  return peers_->allocate({elements}, options);
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::barrier(const c10d::BarrierOptions& options) {
@@ -105,6 +153,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::barrier(const c10d::BarrierOptions& 
 void NcclBackend::leave() {
   c10::cuda::device_synchronize();  // errors of work under way come out here
   liveness_.leave(timeout_);
+  peers_.reset();
   group_->shutdown();
 }
 

@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/call_site.hpp"
 #include "layout/layouts.hpp"
@@ -41,8 +42,12 @@ ChannelExchange::ChannelExchange(MeshPtr mesh, const Shape& global, std::int64_t
 }
 
 ChannelBlocks ChannelExchange::allocate(std::int64_t items, const at::TensorOptions& options) const {
-  return {at::empty({ranks_ - 1, batch_, channels_, items, positions_}, options),
+  return {comm::send_buffer(*mesh_, {ranks_ - 1, batch_, channels_, items, positions_}, options),
           at::empty({batch_, channels_, items, positions_}, options)};
+}
+
+at::Tensor ChannelExchange::allocate_whole(std::int64_t items, const at::TensorOptions& options) const {
+  return comm::send_buffer(*mesh_, {batch_, channels_, items, tokens_, tokens_}, options);
 }
 
 ChannelMemory ChannelExchange::memory(const std::vector<ChannelBlocks>& chunks, std::int64_t batch_entry) const {
@@ -56,22 +61,39 @@ ChannelMemory ChannelExchange::memory(const std::vector<ChannelBlocks>& chunks, 
   return m;
 }
 
-c10::intrusive_ptr<c10d::Work> ChannelExchange::send(at::Tensor receive, at::Tensor send, std::int64_t items,
-                                                     bool to_whole) const {
-  // Towards whole channels a rank sends its own pairs to everybody; on the way back everybody's pairs to their owners.
-  std::vector<std::int64_t> mine(mesh_->size(), 0), theirs(mesh_->size(), 0);
-  for (std::int64_t q = 0; q < ranks_; ++q) {
-    if (q == self_) continue;
-    mine[peers_[q]] = batch_ * channels_ * items * positions_;
-    theirs[peers_[q]] = batch_ * channels_ * items * boxes_[q].size[1] * boxes_[q].size[2];
-  }
-  const comm::CallSite site(to_whole ? "channel exchange: pairs to channels" : "channel exchange: channels to pairs");
-  mesh_->traffic().count(static_cast<std::int64_t>(send.nbytes()));
-  RECORD_USER_SCOPE("exchange.post");
-  return mesh_->backend().alltoall_base(receive, send, to_whole ? theirs : mine, to_whole ? mine : theirs);
+at::Tensor ChannelExchange::block_of(const ChannelBlocks& blocks, std::int64_t q) const {
+  const at::Tensor block = q == self_ ? blocks.own : blocks.remote.select(0, q < self_ ? q : q - 1);
+  return block.unflatten(-1, {boxes_[self_].size[1], boxes_[self_].size[2]});
 }
 
-void ChannelExchange::copy(const at::Tensor& shard, const at::Tensor& whole, const Box& box, bool to_whole) const {
+at::Tensor ChannelExchange::part_of(const at::Tensor& whole, std::int64_t q) const {
+  const Box& box = boxes_[q];
+  return whole.narrow(3, box.low[1], box.size[1]).narrow(4, box.low[2], box.size[2]);
+}
+
+comm::PiecesInFlight ChannelExchange::send(const at::TensorOptions& options, const Part& mine, const Part& theirs,
+                                           const char* what) const {
+  std::vector<at::Tensor> send(mesh_->size()), places(mesh_->size());
+  std::vector<std::int64_t> counts(mesh_->size(), 0);
+  for (std::int64_t q = 0; q < ranks_; ++q) {
+    if (q == self_) continue;
+    send[peers_[q]] = mine(q);
+    places[peers_[q]] = theirs(q);
+    counts[peers_[q]] = places[peers_[q]].numel();
+  }
+  const comm::CallSite site(what);
+  return {*mesh_, std::move(send), std::move(counts), options, [&](int rank) { return places[rank]; }};
+}
+
+void ChannelExchange::finish(Started& s, const Part& place) const {
+  s.pieces.finish([&](int rank, const at::Tensor& elements) {
+    const at::Tensor there = place(std::ranges::find(peers_, rank) - peers_.begin());
+    there.copy_(elements.view(there.sizes()));
+  });
+}
+
+void ChannelExchange::copy_own(const at::Tensor& shard, const at::Tensor& whole, bool to_whole) const {
+  const Box& box = boxes_[self_];
   const std::int64_t rows = box.size[1], columns = box.size[2], planes = whole.numel() / (tokens_ * tokens_);
   auto* in_whole = static_cast<c10::BFloat16*>(whole.data_ptr()) + box.low[1] * tokens_ + box.low[2];
   void* stream = c10::cuda::getCurrentCUDAStream();
@@ -84,61 +106,49 @@ void ChannelExchange::copy(const at::Tensor& shard, const at::Tensor& whole, con
 }
 
 ChannelExchange::Started ChannelExchange::start_to_whole(ChannelBlocks blocks, std::int64_t items) const {
-  Started s{std::move(blocks), {}, {}, items};
-  if (ranks_ == 1) return s;
-  const std::int64_t elsewhere = tokens_ * tokens_ - positions_;
-  s.other = at::empty({batch_ * channels_ * items * elsewhere}, s.blocks.own.options());
-  s.work = send(s.other, s.blocks.remote.view({-1}), items, true);
+  Started s;
+  const Shape shape{batch_, channels_, items, tokens_, tokens_};
+  if (ranks_ == 1) {
+    s.whole = blocks.own.view(shape);
+    return s;
+  }
+  s.whole = at::empty(shape, blocks.own.options());
+  s.pieces = send(
+      s.whole.options(), [&](std::int64_t q) { return block_of(blocks, q); },
+      [&](std::int64_t q) { return part_of(s.whole, q); }, "channel exchange: pairs to channels");
+  RECORD_USER_SCOPE("exchange.unpack");
+  copy_own(blocks.own, s.whole, true);  // while the others travel
+  s.blocks.remote = std::move(blocks.remote);
   return s;
 }
 
 at::Tensor ChannelExchange::finish_to_whole(Started s) const {
-  const Shape shape{batch_, channels_, s.items, tokens_, tokens_};
-  if (ranks_ == 1) return s.blocks.own.view(shape);
-  at::Tensor whole = at::empty(shape, s.blocks.own.options());
-  RECORD_USER_SCOPE("exchange.unpack");
-  copy(s.blocks.own, whole, boxes_[self_], true);
-  s.work->wait();
-  std::int64_t offset = 0;
-  for (std::int64_t q = 0; q < ranks_; ++q) {
-    if (q == self_) continue;
-    const std::int64_t count = batch_ * channels_ * s.items * boxes_[q].size[1] * boxes_[q].size[2];
-    copy(s.other.narrow(0, offset, count), whole, boxes_[q], true);
-    offset += count;
-  }
-  return whole;
+  if (ranks_ > 1) finish(s, [&](std::int64_t q) { return part_of(s.whole, q); });
+  return std::move(s.whole);
 }
 
-ChannelExchange::Started ChannelExchange::start_to_shards(const at::Tensor& whole) const {
+ChannelExchange::Started ChannelExchange::start_to_shards(at::Tensor whole) const {
   const std::int64_t items = whole.size(2);
-  Started s{{}, {}, {}, items};
+  Started s;
   if (ranks_ == 1) {
     s.blocks.own = whole.view({batch_, channels_, items, positions_});
     s.blocks.remote = at::empty({0}, whole.options());
     return s;
   }
-  s.blocks = allocate(items, whole.options());
-  const std::int64_t elsewhere = tokens_ * tokens_ - positions_;
-  s.other = at::empty({batch_ * channels_ * items * elsewhere}, whole.options());
-  {
-    RECORD_USER_SCOPE("exchange.pack");
-    std::int64_t offset = 0;
-    for (std::int64_t q = 0; q < ranks_; ++q) {
-      if (q == self_) continue;
-      const std::int64_t count = batch_ * channels_ * items * boxes_[q].size[1] * boxes_[q].size[2];
-      copy(s.other.narrow(0, offset, count), whole, boxes_[q], false);
-      offset += count;
-    }
-  }
-  s.work = send(s.blocks.remote.view({-1}), s.other, items, false);
+  s.blocks = {at::empty({ranks_ - 1, batch_, channels_, items, positions_}, whole.options()),
+              at::empty({batch_, channels_, items, positions_}, whole.options())};
+  s.pieces = send(
+      whole.options(), [&](std::int64_t q) { return part_of(whole, q); },
+      [&](std::int64_t q) { return block_of(s.blocks, q); }, "channel exchange: channels to pairs");
+  s.whole = std::move(whole);  // peers read it
   RECORD_USER_SCOPE("exchange.pack");
-  copy(s.blocks.own, whole, boxes_[self_], false);  // while the others travel
+  copy_own(s.blocks.own, s.whole, false);
   return s;
 }
 
 ChannelBlocks ChannelExchange::finish_to_shards(Started s) const {
-  if (s.work) s.work->wait();
-  return s.blocks;
+  if (ranks_ > 1) finish(s, [&](std::int64_t q) { return block_of(s.blocks, q); });
+  return std::move(s.blocks);
 }
 
 }  // namespace cpize::trunk::cuda

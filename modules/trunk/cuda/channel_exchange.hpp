@@ -4,11 +4,15 @@
 //
 // Q ranks of one dp coordinate; 128 channels in `chunks` chunks, of each of which rank q holds d = 128 / (chunks Q):
 // chunk k, rank q owns channels (k Q + q) d ... Shapes: P pairs of this shard, `items` tensors a channel (2 for a and
-// b). Communication: one alltoall_base a start, over the whole mesh; what stays here is not sent. CUDA, bf16.
+// b). Communication: one exchange of pieces a start (comm/pieces.hpp), over the whole mesh; what stays here is not
+// sent. Between GPUs that read each other's memory blocks go straight into whole planes and back, beside whatever the
+// GPU computes. CUDA, bf16.
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include <functional>
+
+#include "comm/pieces.hpp"
 #include "layout/box.hpp"
 #include "mesh/device_mesh.hpp"
 #include "trunk/cuda/triangle_kernels.hpp"
@@ -32,24 +36,31 @@ class ChannelExchange {
   std::int64_t batch() const { return batch_; }
   std::int64_t positions() const { return positions_; }
 
+  /// Blocks to be sent to whole planes, and whole planes to be sent back: in memory that peers reach.
   ChannelBlocks allocate(std::int64_t items, const at::TensorOptions& options) const;
+  at::Tensor allocate_whole(std::int64_t items, const at::TensorOptions& options) const;  // [B, d, items, N, N]
   /// The blocks of all chunks, as one batch entry for the kernels.
   ChannelMemory memory(const std::vector<ChannelBlocks>& chunks, std::int64_t batch_entry) const;
 
   struct Started {
+    at::Tensor whole;
     ChannelBlocks blocks;
-    at::Tensor other;  // what is received (to_whole) or sent (to_shards)
-    c10::intrusive_ptr<c10d::Work> work;
-    std::int64_t items = 0;
+    comm::PiecesInFlight pieces;
   };
   Started start_to_whole(ChannelBlocks blocks, std::int64_t items) const;
   at::Tensor finish_to_whole(Started started) const;  // [B, d, items, N, N]
-  Started start_to_shards(const at::Tensor& whole) const;
+  Started start_to_shards(at::Tensor whole) const;
   ChannelBlocks finish_to_shards(Started started) const;
 
  private:
-  c10::intrusive_ptr<c10d::Work> send(at::Tensor receive, at::Tensor send, std::int64_t items, bool to_whole) const;
-  void copy(const at::Tensor& shard, const at::Tensor& whole, const Box& box, bool to_whole) const;
+  /// What belongs to rank q of the dp coordinate, [B, d, items, n0, n1].
+  using Part = std::function<at::Tensor(std::int64_t q)>;
+  at::Tensor block_of(const ChannelBlocks& blocks, std::int64_t q) const;
+  at::Tensor part_of(const at::Tensor& whole, std::int64_t q) const;
+  comm::PiecesInFlight send(const at::TensorOptions& options, const Part& mine, const Part& theirs,
+                            const char* what) const;
+  void finish(Started& started, const Part& place) const;
+  void copy_own(const at::Tensor& shard, const at::Tensor& whole, bool to_whole) const;
 
   MeshPtr mesh_;
   std::int64_t tokens_, batch_, positions_, chunks_, channels_, ranks_;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <limits>
 
 #include "layout/max_over.hpp"
 #include "trunk/pairformer/pair_bias_function.hpp"
@@ -49,7 +50,9 @@ at::Tensor pair_bias_forward(PairBiasCall& call, const at::Tensor& q, const at::
 
   const auto options = q.options().dtype(call.precision.wide);
   const Shape by_head{call.queries[0], call.queries[1], call.copies, call.heads};
-  const at::Tensor here = at::full({z.size(0), z.size(1), call.copies, call.heads}, kExcludedLogit, options);
+  // Of no keys at all (an empty shard) the maximum is below every score.
+  const at::Tensor here =
+      at::full({z.size(0), z.size(1), call.copies, call.heads}, -std::numeric_limits<double>::infinity(), options);
   at::Tensor share = shares(call, z, weights, here);
   call.maxima = max_over<cp1>(wrap<SingleRow>(here, by_head, call.mesh)).local();
   share.mul_((here - call.maxima).exp_().unsqueeze(-1));

@@ -29,10 +29,9 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     at::Tensor mask_rows = call->to_rows(mask.to(call->precision.operand));
     at::Tensor rows = rows_of_pairs(*call, z);
     if (call->save) {
-      // An input that needs no exchange is saved as an input: autograd then sees whether somebody writes to it.
-      context->save_for_backward({norm, norm_bias, linear, q, k, v, o, g, call->exchanges_rows() ? at::Tensor() : z});
+      // As it came: autograd then sees whether somebody writes to it, and rows are exchanged again rather than kept.
+      context->save_for_backward({norm, norm_bias, linear, q, k, v, o, g, z});
       context->saved_data["call"] = c10::IValue::make_capsule(call);
-      if (call->exchanges_rows()) call->rows = rows;
       call->mask = mask_rows;
     }
     at::Tensor y = call->overwrite ? rows : call->empty_rows(z.size(-1), call->precision.operand, z.device());
@@ -63,9 +62,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     at::Tensor dy = std::move(gradients[0]);
     gradients.clear();
     dy = rows_of_pairs(*call, dy);
-    at::Tensor rows = call->exchanges_rows() ? call->rows : rows_of_pairs(*call, z);
+    at::Tensor rows = rows_of_pairs(*call, z);
     const bool own_gradient = call->exchanges_rows();  // what arrived in an exchange is nobody else's
-    if (consume) call->rows.reset();
     AttentionGradients g =
         call->fused ? fused_attention_backward(*call, rows, call->mask, weights, dy, wanted, own_gradient, consume)
                     : attention_backward(*call, rows, call->mask, weights, dy, wanted, own_gradient);

@@ -55,7 +55,6 @@ struct AttentionCall : torch::CustomClassHolder {
   bool residual = false;   // the result is z + y (fused path only)
   bool overwrite = false;  // and takes the place of x in core form, since nobody will call backward
 
-  at::Tensor rows;  // saved: x in core form where it had to be exchanged; where not, it is the input itself
   at::Tensor mask;  // saved: in core form
 
   std::shared_ptr<FusedAttention> fused;  // what the fused path saves; null on the plain path

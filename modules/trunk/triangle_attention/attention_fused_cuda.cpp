@@ -16,7 +16,7 @@ using namespace cuda;
 struct FusedAttention {
   at::Tensor valid, keys;  // which keys of a row are valid, and which are in any row, as bits
   at::Tensor bias;         // the whole T
-  at::Tensor o, logs;      // of all rows, where x is an input: there this is all that is saved
+  at::Tensor o, logs;      // of all rows; x is an input
 };
 
 namespace {
@@ -64,10 +64,14 @@ struct Sizes {
   int padded;
   std::int64_t panel;  // rows of a panel: a quarter, but enough to fill a GPU, in fours as the kernels take them
 
-  explicit Sizes(const at::Tensor& x) : batch(x.size(0)), rows(x.size(1)), positions(x.size(2)), padded(0), panel(0) {
-    constexpr std::int64_t kPositions = std::int64_t{1} << 15, kRows = 4;
+  /// Where rows were exchanged they are held beside z, and panels are half as large.
+  Sizes(const at::Tensor& x, bool exchanged)
+      : batch(x.size(0)), rows(x.size(1)), positions(x.size(2)), padded(0), panel(0) {
+    constexpr std::int64_t kRows = 4;
+    const std::int64_t fewest = std::int64_t{1} << (exchanged ? 14 : 15), parts = exchanged ? 8 : 4;
     padded = padded_positions(positions);
-    const std::int64_t enough = (kPositions + positions - 1) / positions, wanted = std::max(enough, (rows + 3) / 4);
+    const std::int64_t enough = (fewest + positions - 1) / positions;
+    const std::int64_t wanted = std::max(enough, (rows + parts - 1) / parts);
     panel = std::min((wanted + kRows - 1) / kRows * kRows, rows);
   }
   int count() const { return static_cast<int>(positions); }
@@ -151,7 +155,7 @@ class Backward {
         x_(readable(x)),
         dy_(readable(gradient)),
         w_(weights),
-        n_(x_),
+        n_(x_, call.exchanges_rows()),
         wanted_(wanted),
         bf16_(x_.options()),
         fp32_(bf16_.dtype(at::kFloat)),
@@ -218,16 +222,7 @@ class Backward {
              int parts, const at::Tensor& partial) {
     const PositionRows x = rows_of(x_, b, begin), dy = rows_of(dy_, b, begin);
     const std::int64_t size = count * n_.positions, whole = (size + 63) / 64 * 64;
-    at::Tensor o, logs;
-    if (state_.o.defined()) {
-      o = state_.o[b].narrow(0, begin, count);
-      logs = state_.logs[b].narrow(0, begin, count);
-    } else {
-      const Attended again(1, count, n_, bf16_);
-      o = again.o[0];
-      logs = again.logs[0];
-      attend(x, w_, scores, n_, begin, count, o, logs);
-    }
+    const at::Tensor o = state_.o[b].narrow(0, begin, count), logs = state_.logs[b].narrow(0, begin, count);
     const at::Tensor gradients = at::empty({whole, kGradientColumns}, bf16_);
     {
       const at::Tensor queries = n_.image(kQueryGradientBlock, x_), keys = n_.image(kKeyBlock, x_);
@@ -236,8 +231,6 @@ class Backward {
       attention_output_backward(x, dy, o.data_ptr(), logs.data_ptr<float>(), w_.image.data_ptr(), w_.parameters(), p,
                                 gated.data_ptr(), gradients.data_ptr(), stream());
       if (wanted_[kO]) add_output_sum(output_sum_, dy_[b].narrow(0, begin, count), gated);
-      o.reset();
-      logs.reset();
       gated.reset();
       if (partial.defined()) attention_bias_gradient(p, parts, begin == 0, partial.data_ptr<float>(), stream());
       attention_key_gradients(p, gradients.data_ptr(), stream());
@@ -275,7 +268,7 @@ void fused_attention_forward(AttentionCall& call, const at::Tensor& x, const at:
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor rows = readable(x), keys_mask = mask.to(at::kBFloat16);
   const Prepared w(weights);
-  const Sizes n(rows);
+  const Sizes n(rows, call.exchanges_rows());
   FusedAttention& state = *call.fused;
   const auto bf16 = rows.options(), words = bf16.dtype(at::kInt);
 
@@ -293,8 +286,7 @@ void fused_attention_forward(AttentionCall& call, const at::Tensor& x, const at:
   bias.reset();
 
   if (n.rows > 0) {
-    // Where x has to be saved, having been exchanged, o is made again in backward: both would be two.
-    const bool keep = call.save && !call.exchanges_rows();
+    const bool keep = call.save;
     const at::Tensor result = in_place(y) ? y : at::empty(y.sizes(), bf16);
     const Attended attended(keep ? n.batch : 1, keep ? n.rows : n.panel, n, bf16);
     for (std::int64_t b = 0; b < n.batch; ++b) {

@@ -63,14 +63,11 @@ HeadPanel head_panel(const AttentionCall& call, const at::Tensor& x, const Atten
 at::Tensor attention_weights(const AttentionCall& call, const HeadPanel& panel, std::int64_t first,
                              std::int64_t queries, const at::Tensor& bias, const at::Tensor& keys) {
   const double scale = 1 / std::sqrt(static_cast<double>(call.head_width));
-  const at::Tensor q = panel.q.narrow(1, first, queries), t = bias.narrow(0, first, queries);
-  // The published order, on which the rounding of a row without a valid key depends: product, mask, bias.
-  at::Tensor scores;
-  if (q.scalar_type() == call.precision.wide)
-    scores = at::baddbmm(keys.unsqueeze(1).expand({q.size(0), queries, keys.size(1)}), q, panel.k.mT(), 1, scale);
-  else
-    scores = product(call.precision, q, panel.k.mT()).mul_(scale).add_(keys.unsqueeze(1));
-  return at::softmax(scores.add_(t), -1);
+  const at::Tensor q = panel.q.narrow(1, first, queries);
+  // The published order, on which the rounding of a row without a valid key depends: product, mask, bias. (A fused
+  // product with the mask as its addend starts from the mask where the product is large.)
+  const at::Tensor scores = product(call.precision, q, panel.k.mT()).mul_(scale).add_(keys.unsqueeze(1));
+  return at::softmax(scores.add_(bias.narrow(0, first, queries)), -1);
 }
 
 at::Tensor product(const Precision& precision, const at::Tensor& a, const at::Tensor& b) {

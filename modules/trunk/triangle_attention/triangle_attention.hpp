@@ -16,18 +16,17 @@
 //
 // Cost per rank, Q = cp0 * cp1, P = the ranks that share a row (cp1; ending node: cp0), b = B N N C / Q elements:
 //   forward sends    2 b (P-1)/P for z and y, H / C b for T, b (P-1)/(P C) for the mask
-//   backward sends   2 b (P-1)/P for dy and dz, H / C b for T again, and as much for its gradient, a sum of all
-//                    ranks' shares, in promote_types(operand, fp32)
-//   saved            1 b (z by rows; nothing where P is 1) and the mask. Everything else is computed again.
+//   backward sends   3 b (P-1)/P for z again, dy and dz, H / C b for T again, and as much for its gradient, a sum
+//                    of all ranks' shares, in promote_types(operand, fp32)
+//   saved            the mask; z is an input. Everything else is computed again.
 //   peak             3 b in inference, 4 b in forward, 5 b with backward (bf16: 6 b, since the gradient of the
 //                    normalised input is summed in fp32), y and the returned gradient among them, and besides
 //                    score panels of `score_elements` each (forward 2, backward 3 of them), one head's whole T and
 //                    its gradient.
 // On a GPU the fused path (attention_fused.hpp), where it applies, gathers all heads' T at once (H Q / C b, in both
 // directions once) and takes a quarter of the rows at a time: peak 3 b in inference, 6.5 b with backward. It saves
-// 1.1 b: T, and o with the log sums of the softmax where P is 1, else z by rows (o is made again).
-// One alltoall_base for each of z, mask, y and for each head in forward; for dy, dz and twice for each head in
-// backward. The ranks must agree on requires_grad of the inputs.
+// 1.1 b: T, o and the log sums of the softmax; to send z again takes a tenth of the time that o takes.
+// One exchange for each of z, mask, y and for each head in forward; for z, dy, dz and twice for each head in backward. The ranks must agree on requires_grad of the inputs.
 //
 // Masked pairs may hold any finite number (1e30). They are no keys; as long as the mask is an outer product of a token
 // mask, no valid value and no gradient depends on them, given that the output gradient is zero there. (T[h,i,j] comes

@@ -19,7 +19,7 @@ inline BlockCase with_msa_widths(BlockCase block) {
       .size("token_s", 12)
       .precision_size({{"N", 23}, {"C", 16}, {"D", 8}, {"M", 16}, {"token_s", 24}})
       .fused_size({{"N", 97}, {"C", 128}, {"D", 32}, {"H", 4}, {"M", 64}, {"token_s", 384}, {"S", 37}, {"kept", 29}})
-      .cost_size({{"N", 72}, {"C", 64}, {"D", 16}, {"H", 4}, {"M", 32}, {"token_s", 32}, {"S", 72}, {"kept", 36}});
+      .cost_size({{"N", 72}, {"C", 64}, {"D", 16}, {"H", 4}, {"M", 32}, {"token_s", 32}, {"S", 144}, {"kept", 72}});
 }
 
 /// The options of serial and port at sizes s; `Options` is either's MsaLayerOptions.

@@ -20,7 +20,7 @@ inline BlockCase with_pair_widths(BlockCase block) {
       .size("H", 2)
       .precision_size({{"N", 23}, {"C", 16}, {"D", 8}, {"token_s", 24}})
       .fused_size({{"N", 97}, {"C", 128}, {"D", 32}, {"H", 4}, {"token_s", 384}, {"heads", 16}})
-      .cost_size({{"N", 108}, {"C", 48}, {"D", 12}, {"H", 4}, {"token_s", 32}, {"heads", 8}});
+      .cost_size({{"N", 144}, {"C", 48}, {"D", 12}, {"H", 4}, {"token_s", 32}, {"heads", 8}});
 }
 
 inline BlockCase pair_track(const std::string& name) {
@@ -77,7 +77,7 @@ inline double pair_track_backward_bytes(const CostPoint& p) {
   const double channels = static_cast<double>(p.sizes["C"]);
   double bytes = 2 * triangle_bytes(p, 1, 2) + 2 * attention_bias_bytes(p, p.element_bytes) +
                  2 * attention_bias_bytes(p, std::max(p.element_bytes, 4.));
-  for (const Axis along : {cp1, cp0}) bytes += attention_rows_bytes(p, along, 2 * channels);
+  for (const Axis along : {cp1, cp0}) bytes += attention_rows_bytes(p, along, 3 * channels);
   return bytes;
 }
 /// Bytes of the weights of a pair track, or of their gradients: 6 C C of each multiplication, 5 C D H of each
@@ -86,8 +86,8 @@ inline double pair_track_weights(const CostPoint& p) {
   const double c = static_cast<double>(p.sizes["C"]), width = static_cast<double>(p.sizes["D"] * p.sizes["H"]);
   return std::max(4., p.element_bytes) * (24 * c * c + 10 * c * width);
 }
-/// Saved by a pair track: 3 b of each triangle multiplication, and the inputs of all blocks but the first (an attention
-/// keeps its input by rows instead); 1 b of room for masks, factors and what a small size makes of panels.
+/// Saved by a pair track: 3 b of each triangle multiplication, and the inputs of all blocks but the first; 1 b of room
+/// for masks, factors and what a small size makes of panels.
 inline double pair_track_saved(const CostPoint& p) { return (2 * 3 + 4 + 1) * p.b(); }
 /// Peak of backward beside what is saved: z, its gradient and the working memory of one block, whose own saved tensors
 /// are in the sum above; in bf16 a gradient and the panels in fp32. Gradients of the weights remain.

@@ -91,7 +91,7 @@ static BlockCase template_module() {
                                                   trunk::pair_mask(in.get<Single>("mask")), trunk::Dropout(root))}};
           })
       .contraction(sums())
-      .cost_size({{"N", 108}, {"C", 24}, {"V", 48}, {"T", 2}, {"D", 12}, {"H", 4}})
+      .cost_size({{"N", 144}, {"C", 24}, {"V", 48}, {"T", 2}, {"D", 12}, {"H", 4}})
       .bound("sent_bytes.forward",
              [](const CostPoint& p) { return templates(p) * stack_forward_bytes(inside(p)) + feature_bytes(p); })
       .bound("sent_bytes.backward", [](const CostPoint& p) { return templates(p) * stack_backward_bytes(inside(p)); })

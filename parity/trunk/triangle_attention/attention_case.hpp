@@ -60,7 +60,7 @@ BlockCase attention_case(const std::string& name, serial::TriangleNode node) {
              })
       .bound("sent_bytes.backward",
              [along](const CostPoint& p) {
-               return attention_rows_bytes(p, along, 2 * static_cast<double>(p.sizes["C"])) +
+               return attention_rows_bytes(p, along, 3 * static_cast<double>(p.sizes["C"])) +
                       attention_bias_bytes(p, p.element_bytes) +
                       attention_bias_bytes(p, std::max(p.element_bytes, 4.0));  // a sum: at least fp32
              })
