@@ -3,7 +3,7 @@
 //   auto row = redistribute<SingleRow>(s);                      // all-gather over cp1
 //   auto s2  = redistribute<Single>(wrap<Partial<SingleRow, cp1>>(o, shape, mesh));   // reduce-scatter
 //
-// From and To must be of one family, else it does not compile. Communication: one alltoall_base over the whole mesh,
+// From and To must be of one family, else it does not compile. Communication: one exchange over the whole mesh,
 // none where only the memory order changes; every rank calls it. Backward moves the gradient dual(To) -> dual(From): a
 // replicated activation's gradient is a partial sum, a partial sum's gradient is replicated (layout/README.md). Integer
 // and bool tensors move too; they have no gradient.

@@ -59,7 +59,8 @@ std::vector<ChannelBlocks> allocate_chunks(const ChannelExchange& exchange, std:
 }
 
 /// For every chunk: make (the channels of half h, just before the first chunk that needs them), whole planes in, f,
-/// shards out. While one chunk is multiplied the next ones and the results of the one before are on their way.
+/// shards out. While one chunk is multiplied the next ones and the results of the one before are on their way. A chunk
+/// that has started is no longer among `chunks`.
 template <class Make, class F>
 std::vector<ChannelBlocks> on_whole_planes(const ChannelExchange& exchange, std::vector<ChannelBlocks> chunks,
                                            std::int64_t items, Make make, F f) {
@@ -72,12 +73,11 @@ std::vector<ChannelBlocks> on_whole_planes(const ChannelExchange& exchange, std:
     for (; started < std::min(end, count); ++started) {
       if (started == 0) make(count == 1 ? ChannelHalves::both : ChannelHalves::first, chunks);
       if (started > 0 && started == count / 2) make(ChannelHalves::second, chunks);
-      there[started] = exchange.start_to_whole(chunks[started], items);
+      there[started] = exchange.start_to_whole(std::exchange(chunks[started], {}), items);
     }
   };
   for (std::int64_t k = 0; k < count; ++k) {
     start_until(k + 1 + kAhead);
-    if (started == count) chunks.clear();  // what is under way is held there
     back[k] = exchange.start_to_shards(f(k, exchange.finish_to_whole(std::exchange(there[k], {}))));
     if (k > 0) results[k - 1] = exchange.finish_to_shards(std::exchange(back[k - 1], {}));
   }

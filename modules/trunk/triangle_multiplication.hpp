@@ -19,7 +19,7 @@
 //   where
 //                    y, its gradient and the returned gradient are 1 b each. Where the graph is kept (retain_graph),
 //                    backward may not reuse what was saved: 3 b more.
-// One alltoall_base a chunk and exchange, i.e. 2 chunks in forward and 2 chunks in backward, on every rank alike: the
+// One exchange a chunk and direction, i.e. 2 chunks in forward and 2 chunks in backward, on every rank alike: the
 // ranks must agree on requires_grad of the inputs.
 //
 // Masked positions may hold any finite number (1e30): no valid value and no gradient depends on it, given that the

@@ -8,7 +8,7 @@
 
 namespace cpize::tool {
 
-int prove(Tree& tree, const std::string& task);
+int prove(Tree& tree, const std::string& task, const std::vector<std::string>& more_cells);
 /// The same judgement, read-only. No task: every task in scope.
 int gate(Tree& tree, const std::string& task);
 int gate_before(Tree& tree, int phase);

@@ -42,7 +42,7 @@ int run(int argc, char** argv) {
   int before = 0, take = 0, wave = 0;
   bool verify = false, update = false, manual = false, automatic = false, publish_pages = false, collect = false;
   DriveOptions drive_options;
-  std::vector<std::string> modes, command, seams;
+  std::vector<std::string> modes, command, seams, cells;
   app.add_option("--plan", plan, "the plan file or its build directory; default: here, or build/");
   std::function<int()> action;
   const auto tree_command = [&](CLI::App* sub, std::function<int(Tree&)> f) {
@@ -60,8 +60,9 @@ int run(int argc, char** argv) {
   c->add_flag("--verify", verify, "compute the order a second time, independently, and compare");
   tree_command(app.add_subcommand("status", "the state of every task"), show_status);
   c = tree_command(app.add_subcommand("prove", "measure a task, unless fresh evidence says it is green"),
-                   [&](Tree& t) { return prove(t, task); });
+                   [&](Tree& t) { return prove(t, task, cells); });
   c->add_option("task", task)->required();
+  c->add_option("--cell", cells, "measure this cell as well, which the task does not require; may be repeated");
   c = tree_command(app.add_subcommand("gate", "judge existing evidence; measures nothing"), [&](Tree& t) {
     if (before == 0) return gate(t, task);
     if (!task.empty()) throw UsageError("gate takes a task or --before, not both");

@@ -1,4 +1,5 @@
-// cpize prove X: guard, fresh evidence, build, key, measure, key again, record, judge.
+// cpize prove X: guard, fresh evidence, build, key, measure, key again, record, judge. With --cell also what X does not
+// require, which no gate reads.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "dashboard.hpp"
 #include "errors.hpp"
 #include "guard.hpp"
+#include "launch.hpp"
 #include "locks.hpp"
 #include "measure.hpp"
 #include "state.hpp"
@@ -39,7 +41,38 @@ int green(Tree& tree, const std::string& id, const std::string& how) {
   return kDone;
 }
 
-std::optional<int> settled(Tree& tree, const std::string& id) {
+/// Cells that were asked for beyond those that the task requires.
+struct More {
+  std::vector<std::string> missing;  // nothing at this key has measured them
+  std::string red;                   // the first one that is, and why
+};
+
+More look_at(Tree& tree, const std::string& id, const std::vector<std::string>& cells) {
+  More more;
+  const auto evidence = tree.evidence_for(id, tree.keys().of(id).id);
+  for (const auto& cell : cells) {
+    const auto known = std::ranges::find_if(evidence, [&](const Evidence& e) { return e.cells.contains(cell); });
+    if (known == evidence.end())
+      more.missing.push_back(cell);
+    else if (const CellJudgement& j = known->cells.at(cell).judgement; !j.ok && more.red.empty())
+      more.red = cell + ": " + j.why;
+  }
+  return more;
+}
+
+/// UsageError where a cell has no such name, or cannot be measured here.
+void require_measurable(const Plan& plan, const std::vector<std::string>& cells) {
+  const Machine machine = Machine::here(plan);
+  for (const auto& cell : cells) {
+    if (CellPlace::of(cell).ranks == 0)
+      throw UsageError(fmt::format(
+          "'{}' is no cell; write <dp>x<cp0>x<cp1>/<backend>/<dtype>/<device>, as in 1x2x2/nccl/bf16/cuda", cell));
+    if (const std::string lacks = machine.lacks_for(cell); !lacks.empty())
+      throw UsageError(fmt::format("{} cannot be measured here: {}", cell, lacks));
+  }
+}
+
+std::optional<int> settled(Tree& tree, const std::string& id, const std::vector<std::string>& cells) {
   const Verdict& v = tree.own(id);
   if (v.kind == Verdict::kNoCode) return red(id, v.why);
   if (const auto refusal = guard(tree, id)) {
@@ -49,7 +82,11 @@ std::optional<int> settled(Tree& tree, const std::string& id) {
   if (const std::string input = tree.plan().newer_input(); !input.empty()) {
     return red(id, fmt::format("the plan is older than {}: configure first", input));
   }
-  if (v.green()) return green(tree, id, "fresh");
+  if (v.green()) {
+    const More more = look_at(tree, id, cells);
+    if (!more.red.empty()) return red(id, more.red);
+    if (more.missing.empty()) return green(tree, id, "fresh");
+  }
   if (v.kind == Verdict::kNoInput) {
     say(fmt::format("{}: BLOCKED: {}", id, v.why));
     return kBlocked;
@@ -81,9 +118,10 @@ std::optional<int> build(Tree& tree, const std::string& id) {
   return red(id, "its sources keep changing while it is built; nothing recorded");
 }
 
-int prove_once(Tree& tree, const std::string& id) {
+int prove_once(Tree& tree, const std::string& id, const std::vector<std::string>& cells) {
   if (!tree.plan().at(id).in_scope) throw UsageError(fmt::format("{} is out of scope of this plan", id));
-  if (const auto done = settled(tree, id)) return *done;
+  require_measurable(tree.plan(), cells);
+  if (const auto done = settled(tree, id, cells)) return *done;
 
   Lock lock(task_lock(tree.plan(), id), true);
   bool waited = false;
@@ -98,11 +136,12 @@ int prove_once(Tree& tree, const std::string& id) {
   }
   if (waited) say(fmt::format("{}: the other one ended", id));
   tree.refresh();
-  if (const auto done = settled(tree, id)) return *done;
+  if (const auto done = settled(tree, id, cells)) return *done;
 
   if (!tree.plan().at(id).target.empty()) {
     if (const auto failed = build(tree, id)) return *failed;
-    if (const auto done = settled(tree, id)) return *done;  // generated headers may have completed a key that is known
+    if (const auto done = settled(tree, id, cells))
+      return *done;  // generated headers may have completed a key that is known
   }
   const Verdict before = tree.own(id);
   const Key& key = tree.keys().of(id);
@@ -110,12 +149,16 @@ int prove_once(Tree& tree, const std::string& id) {
   if (!key.missing.empty()) {
     return red(id, before.kind == Verdict::kRed ? before.why : fmt::format("input missing: {}", key.missing[0]));
   }
-  if (before.wanted.empty()) return red(id, before.why);
+  std::vector<std::string> wanted = before.wanted;
+  for (const auto& cell : look_at(tree, id, cells).missing)
+    if (std::ranges::find(wanted, cell) == wanted.end()) wanted.push_back(cell);
+  if (wanted.empty()) return red(id, before.why);
 
-  const Measured m = measure(tree, id, before.wanted);
+  const Measured m = measure(tree, id, wanted);
   if (!m.recorded) return red(id, m.why, m.show_log ? m.log : fs::path());
   tree.refresh();
   const Verdict& v = tree.own(id);
+  if (const More more = look_at(tree, id, cells); v.green() && !more.red.empty()) return red(id, more.red, m.log);
   if (v.green()) return green(tree, id, fmt::format("measured in {:.1f} s", m.seconds));
   if (v.kind == Verdict::kNoInput) {
     say(fmt::format("{}: BLOCKED: {}", id, v.why));
@@ -126,8 +169,8 @@ int prove_once(Tree& tree, const std::string& id) {
 
 }  // namespace
 
-int prove(Tree& tree, const std::string& id) {
-  const int status = prove_once(tree, id);
+int prove(Tree& tree, const std::string& id, const std::vector<std::string>& cells) {
+  const int status = prove_once(tree, id, cells);
   report_to_dashboard(tree, id);
   return status;
 }

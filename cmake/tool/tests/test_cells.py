@@ -102,10 +102,24 @@ def with_gpus():
     check(not list((toy.build / "cpize-logs").glob("rendezvous*")), "no meeting file is left")
 
 
+def beyond_the_required():
+    """--cell measures what no gate asks for, once, and keeps it; what cannot be measured here is refused before anything runs."""
+    four = "1x2x2/nccl/bf16/cuda"
+    traced()
+    toy.red("prove", PORT, "--cell", four, expect=2, says="4 GPUs needed, 2 here", **machine(2))
+    toy.red("prove", PORT, "--cell", "2x2", expect=2, says="is no cell", **machine(4))
+    check(not traced(), "nothing ran")
+    said = toy.ok("prove", PORT, "--cell", four, **machine(4))
+    lines = traced()
+    check(len(lines) == 4 and all(l.endswith(f"on 0,1,2,3: {four}") for l in lines), "a world of four, that cell alone", lines)
+    check("green" in said and "fresh" in toy.ok("prove", PORT, "--cell", four, **machine(4)) and not traced(), "once", said)
+    check(four not in toy.ok("gate", PORT), "no gate reads it")
+
+
 def travels():
     """Collected evidence counts on a machine without GPUs while the key is the same; then it is stale, and nothing waits."""
     said = toy.ok("evidence", "--collect", **machine(2))
-    check("10 cells of 1 tasks collected" in said, "collected", said)
+    check("11 cells of 1 tasks collected" in said, "collected", said)
     folder = toy.source / "docs/evidence"
     summaries = list(folder.glob("cells.*.jsonl"))
     check(len(summaries) == 1 and len(summaries[0].read_text().splitlines()) == 1, "one line a task", str(summaries))
@@ -199,4 +213,4 @@ def ends_as_one():
     toy.path(source).write_text(text)
 
 
-raise SystemExit(scratch.report([(f.__name__, f) for f in [without_anything, with_mpirun, with_gpus, travels, asked_for, ends_as_one, a_real_launcher]]))
+raise SystemExit(scratch.report([(f.__name__, f) for f in [without_anything, with_mpirun, with_gpus, beyond_the_required, travels, asked_for, ends_as_one, a_real_launcher]]))

@@ -55,6 +55,7 @@ ChannelMemory ChannelExchange::memory(const std::vector<ChannelBlocks>& chunks, 
   m.block_channels = static_cast<int>(channels_);
   for (std::int64_t k = 0; k < chunks_; ++k)
     for (std::int64_t q = 0; q < ranks_; ++q) {
+      if (!chunks[k].own.defined()) continue;
       const at::Tensor block = q == self_ ? chunks[k].own : chunks[k].remote.select(0, q < self_ ? q : q - 1);
       m.block[k * ranks_ + q] = block.select(0, batch_entry).data_ptr();
     }
@@ -117,8 +118,8 @@ ChannelExchange::Started ChannelExchange::start_to_whole(ChannelBlocks blocks, s
       s.whole.options(), [&](std::int64_t q) { return block_of(blocks, q); },
       [&](std::int64_t q) { return part_of(s.whole, q); }, "channel exchange: pairs to channels");
   RECORD_USER_SCOPE("exchange.unpack");
-  copy_own(blocks.own, s.whole, true);  // while the others travel
-  s.blocks.remote = std::move(blocks.remote);
+  copy_own(blocks.own, s.whole, true);         // while the others travel
+  s.blocks.remote = std::move(blocks.remote);  // peers read it
   return s;
 }
 

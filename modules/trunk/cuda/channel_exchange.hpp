@@ -39,7 +39,7 @@ class ChannelExchange {
   /// Blocks to be sent to whole planes, and whole planes to be sent back: in memory that peers reach.
   ChannelBlocks allocate(std::int64_t items, const at::TensorOptions& options) const;
   at::Tensor allocate_whole(std::int64_t items, const at::TensorOptions& options) const;  // [B, d, items, N, N]
-  /// The blocks of all chunks, as one batch entry for the kernels.
+  /// The blocks of all chunks, as one batch entry for the kernels; those of a chunk that is not there are null.
   ChannelMemory memory(const std::vector<ChannelBlocks>& chunks, std::int64_t batch_entry) const;
 
   struct Started {

@@ -24,9 +24,10 @@
 //                    score panels of `score_elements` each (forward 2, backward 3 of them), one head's whole T and
 //                    its gradient.
 // On a GPU the fused path (attention_fused.hpp), where it applies, gathers all heads' T at once (H Q / C b, in both
-// directions once) and takes a quarter of the rows at a time: peak 3 b in inference, 6.5 b with backward. It saves
-// 1.1 b: T, o and the log sums of the softmax; to send z again takes a tenth of the time that o takes.
-// One exchange for each of z, mask, y and for each head in forward; for z, dy, dz and twice for each head in backward. The ranks must agree on requires_grad of the inputs.
+// directions once) and takes a quarter of the rows at a time (an eighth where they are exchanged): peak 3 b in
+// inference, 7 b with backward. It saves 1.1 b: T, o and the log sums of the softmax; to send z again takes a tenth of
+// the time that o takes. One exchange for each of z, mask, y and for each head in forward; for z, dy, dz and twice for
+// each head in backward. The ranks must agree on requires_grad of the inputs.
 //
 // Masked pairs may hold any finite number (1e30). They are no keys; as long as the mask is an outer product of a token
 // mask, no valid value and no gradient depends on them, given that the output gradient is zero there. (T[h,i,j] comes
