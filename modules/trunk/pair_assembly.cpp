@@ -73,6 +73,28 @@ void add_feature_sums(at::Tensor total, const at::Tensor& features, const at::Te
   if (in_blocks < pairs) total.add_(at::mm(rest(features).t(), rest(g)));
 }
 
+/// table [classes, C] += the rows of `gradient` that looked each class up. On a GPU as a product with a matrix of zeros
+/// and ones, a slice of rows at a time: sorting the rows by class, as the library does, makes the order of a sum depend
+/// on what padded rows looked up.
+void add_look_up_sums(const at::Tensor& table, const std::vector<at::Tensor>& indices, const at::Tensor& gradient) {
+  at::Tensor sum = table;
+  if (!gradient.is_cuda()) {
+    for (const auto& index : indices)
+      sum.add_(at::embedding_dense_backward(gradient, index, table.size(0), /*padding_idx=*/-1, false));
+    return;
+  }
+  constexpr std::int64_t kRows = 16384;
+  for_row_panels(gradient.size(0), kRows, [&](std::int64_t begin, std::int64_t count) {
+    at::Tensor members = at::zeros({count, table.size(0)}, gradient.options());
+    const at::Tensor one = at::ones({}, gradient.options());
+    for (const auto& index : indices) {
+      const at::Tensor classes = index.narrow(0, begin, count).unsqueeze(1);
+      members.scatter_add_(1, classes, one.expand_as(classes));  // exact: numbers of members
+    }
+    sum.addmm_(members.t(), gradient.narrow(0, begin, count));
+  });
+}
+
 struct Assembly : torch::autograd::Function<Assembly> {
   static at::Tensor forward(AutogradContext* context, at::TensorList inputs,
                             const c10::intrusive_ptr<AssemblyCall>& call) {
@@ -147,9 +169,7 @@ struct Assembly : torch::autograd::Function<Assembly> {
       }
       const at::Tensor panel = of_rows.reshape({-1, c.channels}).to(c.wide());
       for (std::size_t k = kernel; k < tables.size(); ++k)
-        if (tables[k].defined())
-          for (const auto& index : c.look_ups[k].index(rows))
-            tables[k].add_(at::embedding_dense_backward(panel, index, tables[k].size(0), /*padding_idx=*/-1, false));
+        if (tables[k].defined()) add_look_up_sums(tables[k], c.look_ups[k].index(rows), panel);
       for (std::size_t k = kernel; k < weights.size(); ++k) {
         if (weights[k].defined()) add_feature_sums(weights[k], c.maps[k].features(rows).to(c.wide()), panel);
         if (sources[k].defined())

@@ -78,11 +78,13 @@ class Backward {
   at::Tensor token_gradient() {
     const auto as_rows = [](const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); };
     const auto operand = call_.precision.operand;
-    const at::Tensor tokens = as_rows(call_.column_tokens);
+    const at::Tensor tokens = as_rows(call_.column_tokens);  // none in an empty shard
     const at::Tensor dk = as_rows(call_.by_token(dkeys_)).to(operand);
     const at::Tensor dv = as_rows(call_.by_token(dvalues_)).to(operand);
-    add_weight_gradient(totals_.key, dk, tokens);
-    add_weight_gradient(totals_.value, dv, tokens);
+    if (tokens.size(0) > 0) {
+      add_weight_gradient(totals_.key, dk, tokens);
+      add_weight_gradient(totals_.value, dv, tokens);
+    }
     if (!wanted_[kKIn]) return {};
     at::Tensor dtokens = at::zeros(call_.column_tokens.sizes(), dkeys_.options());
     const at::Tensor flat = dtokens.view({tokens.size(0), tokens.size(1)});
