@@ -3,13 +3,11 @@
 #include "comm/peer_board.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "error/error.hpp"
+#include "parity/comm/forked_ranks.hpp"
 
 namespace cpize::comm {
 namespace {
@@ -35,10 +33,7 @@ bool is_notice_of(const PeerNotice& n, int rank, std::uint64_t number, int reade
 }
 
 int rank_main(int rank, bool one_objects) {
-  LaunchEnvironment launch;
-  launch.rank = rank;
-  launch.world = world;
-  const ProcessStore met = join_store(launch, std::chrono::milliseconds(20'000));
+  const ProcessStore met = join_store(launch_of(rank, world), std::chrono::milliseconds(20'000));
   std::string why;
   PeerBoard board = PeerBoard::join(met, "board", rank, world, why);
   if (!board) return 10;
@@ -46,7 +41,7 @@ int rank_main(int rank, bool one_objects) {
     why = first_objection(met, "objections", rank, world, rank == 0 ? "" : "no " + std::to_string(rank));
     return why == "rank 1: no 1" ? 0 : 11;
   }
-  std::uint64_t posted = 0, ahead = 0;
+  std::uint64_t posted = 0;
   std::vector<std::uint64_t> taken(world, 0);
   const auto done = [&] {
     for (int q = 0; q < world; ++q)
@@ -65,7 +60,6 @@ int rank_main(int rank, bool one_objects) {
       if (notice == nullptr) continue;
       if (!is_notice_of(*notice, q, taken[q] + 1, rank)) return 12;
       board.take(q, ++taken[q]);
-      ahead = std::max(ahead, posted - std::min(posted, taken[q]));
     }
   }
   if (board.room(notices + PeerBoard::kDepth + 1)) return 13;
@@ -78,30 +72,14 @@ int rank_main(int rank, bool one_objects) {
 }
 
 void run(bool one_objects) {
-  char folder[] = "/tmp/cpize-board-XXXXXX";
-  const std::filesystem::path place = mkdtemp(folder);
-  setenv("CPIZE_RENDEZVOUS", (place / "rendezvous").c_str(), 1);
-  std::vector<pid_t> ranks;
+  const Meeting meeting;
+  const std::vector<pid_t> ranks = fork_ranks(world, [&](int rank) { return rank_main(rank, one_objects); });
   for (int rank = 0; rank < world; ++rank) {
-    ranks.push_back(fork());
-    if (ranks.back() != 0) continue;
-    int code = 99;
-    try {
-      code = rank_main(rank, one_objects);
-    } catch (const std::exception& e) {
-      fprintf(stderr, "rank %d: %s\n", rank, e.what());
-    }
-    _exit(code);
-  }
-  for (int rank = 0; rank < world; ++rank) {
-    int status = 0;
-    waitpid(ranks[rank], &status, 0);
-    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << "rank " << rank;
+    EXPECT_EQ(ended_with(ranks[rank]), 0) << "rank " << rank;
+    const std::string name = "cpize-" + std::to_string(ranks[rank]);
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm"))
-      EXPECT_NE(file.path().filename().string().substr(0, 6 + std::to_string(ranks[rank]).size()),
-                "cpize-" + std::to_string(ranks[rank]));
+      EXPECT_NE(file.path().filename().string().substr(0, name.size()), name);
   }
-  std::filesystem::remove_all(place);
 }
 
 TEST(PeerBoard, NoticesComeInOrderAndWhole) { run(false); }

@@ -2,16 +2,11 @@
 #include "comm/store_liveness.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
-#include "error/error.hpp"
+#include "parity/comm/forked_ranks.hpp"
 
 namespace cpize::comm {
 namespace {
@@ -19,38 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds silence{2'000};
 constexpr int world = 3;
-
-/// Where the ranks of one test meet.
-class Meeting {
- public:
-  explicit Meeting(bool over_file) {
-    if (over_file) {
-      char folder[] = "/tmp/cpize-store-XXXXXX";
-      folder_ = mkdtemp(folder);
-      setenv("CPIZE_RENDEZVOUS", (folder_ / "rendezvous").c_str(), 1);
-      return;
-    }
-    unsetenv("CPIZE_RENDEZVOUS");
-    const int s = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (bind(s, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        getsockname(s, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-      throw Error("no free port");
-    close(s);
-    setenv("MASTER_ADDR", "127.0.0.1", 1);
-    setenv("MASTER_PORT", std::to_string(ntohs(address.sin_port)).c_str(), 1);
-  }
-  ~Meeting() {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
-  const std::filesystem::path& folder() const { return folder_; }
-
- private:
-  std::filesystem::path folder_;
-};
 
 enum class Ending { all_leave, one_fails, one_is_killed, one_is_stopped, server_is_killed, computing_meanwhile };
 
@@ -66,10 +29,7 @@ std::string wait_for_failure(StoreLiveness& liveness, milliseconds at_most) {
 /// What rank `rank` does; the exit status says whether it saw what it had to see.
 int rank_main(int rank, Ending ending) {
   const int odd = ending == Ending::server_is_killed ? 0 : 1;
-  LaunchEnvironment launch;
-  launch.rank = rank;
-  launch.world = world;
-  const ProcessStore met = join_store(launch, milliseconds(20'000));
+  const ProcessStore met = join_store(launch_of(rank, world), milliseconds(20'000));
   StoreLiveness liveness(met, rank, world, silence);
   if (ending == Ending::all_leave || ending == Ending::computing_meanwhile) {
     if (ending == Ending::computing_meanwhile) usleep(rank == odd ? 3'500'000 : 0);  // longer than the silence
@@ -94,35 +54,20 @@ int rank_main(int rank, Ending ending) {
 }
 
 void run(Ending ending, bool over_file) {
-  Meeting meeting(over_file);
-  std::vector<pid_t> ranks;
-  for (int rank = 0; rank < world; ++rank) {
-    const pid_t child = fork();
-    if (child == 0) {
-      int code = 99;
-      try {
-        code = rank_main(rank, ending);
-      } catch (const std::exception& e) {
-        fprintf(stderr, "rank %d: %s\n", rank, e.what());
-      }
-      _exit(code);
-    }
-    ranks.push_back(child);
-  }
+  const Meeting meeting(over_file);
+  const std::vector<pid_t> ranks = fork_ranks(world, [&](int rank) { return rank_main(rank, ending); });
   const int odd = ending == Ending::server_is_killed ? 0 : 1;
   for (int rank = 0; rank < world; ++rank) {
     if (rank == odd && ending == Ending::one_is_stopped) continue;
-    int status = 0;
-    waitpid(ranks[rank], &status, 0);
+    const int ended = ended_with(ranks[rank]);
     if (rank == odd && (ending == Ending::one_is_killed || ending == Ending::server_is_killed))
-      EXPECT_TRUE(WIFSIGNALED(status));
+      EXPECT_EQ(ended, -SIGKILL);
     else
-      EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0)
-          << "rank " << rank << (over_file ? ", file" : ", port");
+      EXPECT_EQ(ended, 0) << "rank " << rank << (over_file ? ", file" : ", port");
   }
   if (ending == Ending::one_is_stopped) {
     kill(ranks[odd], SIGKILL);
-    waitpid(ranks[odd], nullptr, 0);
+    ended_with(ranks[odd]);
   }
 }
 

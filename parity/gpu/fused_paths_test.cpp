@@ -1,33 +1,17 @@
 // The fused kernels against the plain path in fp64, at the edges of their tiles: their error is that of bf16 operands,
 // no more than the plain path's in bf16. One GPU.
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include "comm/world.hpp"
 #include "layout/sharded.hpp"
+#include "parity/gpu/against_fp64.hpp"
 #include "trunk/pairformer/attention_pair_bias.hpp"
 #include "trunk/transition.hpp"
 #include "trunk/tri_mul_out.hpp"
 
 namespace cpize::trunk {
 namespace {
-
-class Autocast {
- public:
-  Autocast() {
-    at::autocast::set_autocast_enabled(at::kCUDA, true);
-    at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
-  }
-  ~Autocast() {
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCUDA, false);
-  }
-};
-
-double relative_error(const at::Tensor& value, const at::Tensor& expected) {
-  return ((value.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
-}
 
 /// y, the gradient of x, those of the parameters in their order.
 std::vector<at::Tensor> run(Transition& block, const at::Tensor& x, const at::Tensor& dy, bool residual) {
@@ -68,7 +52,7 @@ TEST_P(FusedTransition, IsAsRightAsThePlainPath) {
       for (std::size_t i = 0; i < block->parameters().size(); ++i) wide->parameters()[i].copy_(block->parameters()[i]);
     }
     const auto expected = run(wide, x.to(at::kDouble), dy.to(at::kDouble), residual);
-    const Autocast autocast;
+    const auto in_bf16 = autocast();
     block->options.fused = true;
     const auto fused = run(block, x, dy, residual), again = run(block, x, dy, residual);
     block->options.fused = false;
@@ -154,7 +138,7 @@ TEST_P(FusedPairs, ResidualTriangleMultiplication) {
     };
   };
   const auto expected = results(wide, {z.to(at::kDouble)}, dy, of(wide));
-  const Autocast autocast;
+  const auto in_bf16 = autocast();
   const auto fused = results(block, {z}, dy, of(block)), stream = results(block, {z.to(at::kFloat)}, dy, of(block));
   block->options.fused = false;
   const auto plain = results(block, {z}, dy, of(block));

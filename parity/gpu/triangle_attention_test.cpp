@@ -1,12 +1,12 @@
 // The fused kernels of triangle attention against the plain path in fp64: at the edges of their tiles, with rows that
 // are masked throughout, with scores beyond the range of their fast softmax, past 2^31 and 2^32 elements. One GPU.
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <gtest/gtest.h>
 
 #include "comm/world.hpp"
 #include "layout/sharded.hpp"
+#include "parity/gpu/against_fp64.hpp"
 #include "trunk/triangle_attention/triangle_attention.hpp"
 
 namespace cpize::trunk {
@@ -18,22 +18,6 @@ const MeshPtr& mesh() {
   static comm::ProcessWorld world = comm::ProcessWorld::join({comm::BackendKind::nccl});
   static const MeshPtr one = world.mesh(MeshShape(1, 1, 1));
   return one;
-}
-
-class Autocast {
- public:
-  explicit Autocast(bool on) {
-    at::autocast::set_autocast_enabled(at::kCUDA, on);
-    at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
-  }
-  ~Autocast() {
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCUDA, false);
-  }
-};
-
-double relative_error(const at::Tensor& value, const at::Tensor& expected) {
-  return ((value.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
 }
 
 TriangleAttention block_of(TriangleNode node, at::ScalarType dtype, bool fused, double scores = 1, double bias = 1) {
@@ -70,7 +54,7 @@ std::vector<std::pair<std::string, at::Tensor>> run(TriangleAttention& block, co
                                                     bool residual = false) {
   for (auto& parameter : block->parameters()) parameter.mutable_grad() = at::Tensor();
   const at::Tensor leaf = p.z.detach().to(dtype, false, /*copy=*/true).requires_grad_();
-  const Autocast autocast(dtype == at::kBFloat16);
+  const auto in_bf16 = autocast(dtype);
   const auto z = wrap<Pair>(leaf, leaf.sizes().vec(), mesh());
   const auto mask = wrap<Pair>(p.mask, p.mask.sizes().vec(), mesh());
   const at::Tensor y = (residual ? block->residual(z, mask) : block(z, mask)).local();
@@ -133,7 +117,7 @@ TEST_P(FusedAttention, AddsToTheResidualStream) {
     for (std::size_t i = 2; i < whole.size(); ++i)
       EXPECT_TRUE(at::equal(whole[i].second, apart[i].second)) << whole[i].first;
     const at::NoGradGuard no_grad;
-    const Autocast autocast(true);
+    const auto in_bf16 = autocast();
     const at::Tensor own = p.z.clone();
     const auto y = block->residual(wrap<Pair>(own, own.sizes().vec(), mesh()),
                                    wrap<Pair>(p.mask, p.mask.sizes().vec(), mesh()), /*overwrite=*/true);
@@ -199,7 +183,7 @@ TEST_P(LargeAttention, LastRowsAreThoseOfASlice) {
   const auto mask = wrap<Pair>(p.mask, p.mask.sizes().vec(), mesh());
   {
     at::NoGradGuard no_grad;
-    const Autocast autocast(true);
+    const auto in_bf16 = autocast();
     const at::Tensor y = block(wrap<Pair>(p.z, p.z.sizes().vec(), mesh()), mask).local();
     EXPECT_LT(relative_error(y[0][n - 1].slice(0, n - 1), attend(last, n - 1, true)), 2e-2);
   }
@@ -209,7 +193,7 @@ TEST_P(LargeAttention, LastRowsAreThoseOfASlice) {
   }
   const at::Tensor leaf = p.z.detach().requires_grad_();
   {
-    const Autocast autocast(true);
+    const auto in_bf16 = autocast();
     const at::Tensor y = block(wrap<Pair>(leaf, leaf.sizes().vec(), mesh()), mask).local();
     y.backward(p.dy);
   }
