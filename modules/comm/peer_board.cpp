@@ -8,15 +8,11 @@
 #include <cstring>
 #include <fstream>
 #include <utility>
-#include <vector>
 
 #include "error/error.hpp"
 
 namespace cpize::comm {
 namespace {
-
-std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
-std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
 /// Differs between machines, and between boots of one.
 std::string machine() {
@@ -39,10 +35,10 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share 
 
 std::string first_objection(const ProcessStore& met, const std::string& key, int rank, int size,
                             const std::string& objection) {
-  met.store->set(key + "/" + std::to_string(rank), bytes(objection.empty() ? "-" : objection));
+  met.put(key + "/" + std::to_string(rank), objection.empty() ? "-" : objection);
   std::string first;
   for (int r = 0; r < size; ++r) {
-    const std::string said = text_of(met.store->get(key + "/" + std::to_string(r)));
+    const std::string said = met.get(key + "/" + std::to_string(r));
     if (first.empty() && said != "-") first = "rank " + std::to_string(r) + ": " + said;
   }
   return first;
@@ -57,9 +53,9 @@ PeerBoard PeerBoard::join(const ProcessStore& met, const std::string& prefix, in
   std::string name = "/cpize-" + std::to_string(getpid()) + "-" +
                      std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
   if (rank == 0) {
-    met.store->set(prefix + "/name", bytes(machine() + " " + name));
+    met.put(prefix + "/name", machine() + " " + name);
   } else {
-    const std::string said = text_of(met.store->get(prefix + "/name"));
+    const std::string said = met.get(prefix + "/name");
     name = said.substr(said.find(' ') + 1);
     if (said.substr(0, said.find(' ')) != machine()) name.clear();
   }

@@ -14,6 +14,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
+std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -99,5 +102,13 @@ ProcessStore join_store(const LaunchEnvironment& launch, std::chrono::millisecon
   opened.store = prefixed;
   return opened;
 }
+
+void ProcessStore::put(const std::string& key, const std::string& value) const { store->set(key, bytes(value)); }
+
+std::string ProcessStore::put_first(const std::string& key, const std::string& value) const {
+  return text_of(store->compareSet(key, {}, bytes(value)));
+}
+
+std::string ProcessStore::get(const std::string& key) const { return text_of(store->get(key)); }
 
 }  // namespace cpize::comm

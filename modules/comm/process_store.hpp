@@ -17,6 +17,12 @@ struct ProcessStore {
   c10::intrusive_ptr<c10d::Store> store;
   std::string file;  // of a FileStore, else empty
   std::string text;  // "file x", "127.0.0.1:29500"
+
+  void put(const std::string& key, const std::string& value) const;
+  /// Puts it unless there is a value already; returns what is there.
+  std::string put_first(const std::string& key, const std::string& value) const;
+  /// Waits until there is one.
+  std::string get(const std::string& key) const;
 };
 
 /// Opens the store and waits until every rank has called its name. ConfigError where nothing says where the store is;

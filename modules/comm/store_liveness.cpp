@@ -11,15 +11,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds interval{500};
 
-std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
-std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 std::string key_of(const char* what, int rank) { return std::string(what) + "/" + std::to_string(rank); }
 
 }  // namespace
 
 StoreLiveness::StoreLiveness(const ProcessStore& met, int rank, int size, std::chrono::milliseconds silence)
-    : rank_(rank), size_(size), silence_(silence), file_(met.file), store_(met.store->clone()), signs_(size) {
-  store_->setTimeout(silence);
+    : rank_(rank), size_(size), silence_(silence), met_{met.store->clone(), met.file, met.text}, signs_(size) {
+  met_.store->setTimeout(silence);
   for (auto& sign : signs_) sign.seen = Clock::now();
   give_sign(0);
   if (size_ > 1) thread_ = std::thread([this] { run(); });
@@ -32,33 +30,33 @@ StoreLiveness::~StoreLiveness() {
   }
   stop_.notify_all();
   if (thread_.joinable()) thread_.join();
-  if (!file_.empty()) std::remove((file_ + ".alive." + std::to_string(rank_)).c_str());
+  if (!met_.file.empty()) std::remove((met_.file + ".alive." + std::to_string(rank_)).c_str());
 }
 
 bool StoreLiveness::has(const std::string& key) {
   std::lock_guard lock(store_mutex_);
-  return store_->check({key});
+  return met_.store->check({key});
 }
 
 void StoreLiveness::put(const std::string& key, const std::string& text) {
   std::lock_guard lock(store_mutex_);
-  store_->set(key, bytes(text));
+  met_.put(key, text);
 }
 
 void StoreLiveness::give_sign(std::int64_t count) {
-  if (file_.empty()) return put(key_of("alive", rank_), std::to_string(count));
-  std::ofstream(file_ + ".alive." + std::to_string(rank_), std::ios::trunc) << count << "\n";
+  if (met_.file.empty()) return put(key_of("alive", rank_), std::to_string(count));
+  std::ofstream(met_.file + ".alive." + std::to_string(rank_), std::ios::trunc) << count << "\n";
 }
 
 std::int64_t StoreLiveness::sign_of(int rank) {
   std::string text;
-  if (file_.empty()) {
+  if (met_.file.empty()) {
     const std::string key = key_of("alive", rank);
     if (!has(key)) return -1;
     std::lock_guard lock(store_mutex_);
-    text = text_of(store_->get(key));
+    text = met_.get(key);
   } else {
-    std::ifstream(file_ + ".alive." + std::to_string(rank)) >> text;
+    std::ifstream(met_.file + ".alive." + std::to_string(rank)) >> text;
   }
   return text.empty() ? -1 : std::atoll(text.c_str());
 }
@@ -67,7 +65,7 @@ std::string StoreLiveness::publish(const std::string& cause) {
   std::string first = cause;
   try {
     std::lock_guard lock(store_mutex_);
-    first = text_of(store_->compareSet("failed", bytes(""), bytes(cause)));
+    first = met_.put_first("failed", cause);
   } catch (const std::exception&) {  // the store is gone with the rank that serves it
   }
   std::lock_guard lock(mutex_);
@@ -80,7 +78,7 @@ void StoreLiveness::look_at_others() {
     std::string cause;
     {
       std::lock_guard lock(store_mutex_);
-      cause = text_of(store_->get("failed"));
+      cause = met_.get("failed");
     }
     publish(cause);
     return;
@@ -165,7 +163,7 @@ void StoreLiveness::leave(std::chrono::milliseconds timeout) {
   all("left");
   // The rank that serves the store must not go before the others have read it.
   put(key_of("gone", rank_), "1");
-  if (rank_ == 0 && file_.empty()) {
+  if (rank_ == 0 && met_.file.empty()) {
     for (int r = 1; r < size_; ++r)
       while (!has(key_of("gone", r)) && Clock::now() < deadline)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -42,8 +42,7 @@ class StoreLiveness {
 
   const int rank_, size_;
   const std::chrono::milliseconds silence_;
-  const std::string file_;  // of a FileStore: signs are files of their own beside it, since a FileStore only grows
-  c10::intrusive_ptr<c10d::Store> store_;
+  const ProcessStore met_;  // of a FileStore: signs are files of their own beside it, since a FileStore only grows
   std::mutex store_mutex_;
   std::vector<Sign> signs_;
   std::mutex mutex_;

@@ -3,11 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
-#include <ATen/cuda/MemPool.h>
 #include <ATen/record_function.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <cudaTypedefs.h>
 
 #include <algorithm>
 #include <deque>
@@ -16,44 +13,14 @@
 #include <thread>
 
 #include "comm/call_site.hpp"
+#include "comm/nccl/shared_pool.hpp"
+#include "comm/nccl/stream_flags.hpp"
 #include "comm/nccl/strided_copy.hpp"
 #include "comm/peer_board.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm::nccl {
 namespace {
-
-/// What the runtime has no name for.
-struct Driver {
-  PFN_cuStreamWriteValue32_v11070 write = nullptr;
-  PFN_cuStreamWaitValue32_v11070 wait = nullptr;
-  PFN_cuMemGetAddressRange_v3020 range = nullptr;
-
-  bool open() {
-    const auto find = [](const char* name, auto& function, unsigned version) {
-      cudaDriverEntryPointQueryResult found{};
-      void* address = nullptr;
-      const bool ok =
-          cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found) == cudaSuccess &&
-          found == cudaDriverEntryPointSuccess;
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
-      return ok && address != nullptr;
-    };
-    return find("cuStreamWriteValue32", write, 12000) && find("cuStreamWaitValue32", wait, 12000) &&
-           find("cuMemGetAddressRange", range, 3020);
-  }
-  std::pair<char*, std::size_t> allocation_of(const void* pointer) const {
-    CUdeviceptr base = 0;
-    std::size_t size = 0;
-    TORCH_CHECK(range(&base, &size, reinterpret_cast<CUdeviceptr>(pointer)) == CUDA_SUCCESS, "cuMemGetAddressRange");
-    return {reinterpret_cast<char*>(base), size};
-  }
-};
-
-std::string error_text(cudaError_t error) {
-  cudaGetLastError();  // it is no longer pending
-  return cudaGetErrorString(error);
-}
 
 bool empty(const at::Tensor& t) { return !t.defined() || t.numel() == 0; }
 
@@ -101,76 +68,22 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     board_ = PeerBoard::join(met, "peers/board", rank_, size_, why);
     if (!board_) return why;
 
-    // Names of the flags, then of some memory of the pool, which tries out what will be done with it.
-    std::string objection;
-    MemoryName own_flags{}, own_memory{};
-    std::size_t offset = 0;
-    if (!driver_.open()) objection = "the driver has no stream memory operations";
-    if (objection.empty()) {
-      C10_CUDA_CHECK(cudaMalloc(&flags_, kFlagsBytes));
-      C10_CUDA_CHECK(cudaMemset(flags_, 0, kFlagsBytes));
-      objection = name_of(flags_, own_flags);
-    }
-    pool_.emplace();
-    at::Tensor trial;
-    if (objection.empty()) {
-      trial = allocate({1 << 20}, at::TensorOptions(gpu_).dtype(at::kByte));
-      trial.fill_(rank_);
-      C10_CUDA_CHECK(cudaDeviceSynchronize());
-      const auto [base, size] = driver_.allocation_of(trial.data_ptr());
-      offset = static_cast<std::size_t>(static_cast<char*>(trial.data_ptr()) - base);
-      objection = name_of(base, own_memory);
-    }
-    put(met, "peers/flags", own_flags);
-    put(met, "peers/memory", own_memory);
-    const std::string place = std::to_string(offset);
-    met.store->set("peers/offset/" + std::to_string(rank_), std::vector<std::uint8_t>(place.begin(), place.end()));
+    const std::string objection = make_memory();
+    const auto say = [&](const char* key, const std::string& value) {
+      met.put(std::string(key) + "/" + std::to_string(rank_), value);
+    };
+    say("peers/flags", {own_flags_.begin(), own_flags_.end()});
+    say("peers/memory", {trial_name_.begin(), trial_name_.end()});
+    say("peers/offset", std::to_string(trial_offset_));
     why = first_objection(met, "peers/named", rank_, size_, objection);
     if (!why.empty()) return why;
-
-    for (int q = 0; q < size_; ++q) peers_.push_back({at::cuda::getStreamFromPool(true, gpu_.index()), nullptr, {}});
-    for (int q = 0; q < size_ && objection.empty(); ++q) {
-      if (q == rank_) continue;
-      objection = open(get(met, "peers/flags", q), peers_[q].flags);
-      char* memory = nullptr;
-      if (objection.empty()) objection = open(get(met, "peers/memory", q), memory);
-      if (!objection.empty()) continue;
-      unsigned char value = 255;
-      const auto place = met.store->get("peers/offset/" + std::to_string(q));
-      const cudaError_t error =
-          cudaMemcpy(&value, memory + std::stoull(std::string(place.begin(), place.end())), 1, cudaMemcpyDefault);
-      if (error != cudaSuccess)
-        objection = "reading the memory of rank " + std::to_string(q) + ": " + error_text(error);
-      else if (value != q)
-        objection = "the memory of rank " + std::to_string(q) + " reads wrong";
-      if (memory) peers_[q].opened[get(met, "peers/memory", q)] = memory;
-    }
-    return first_objection(met, "peers/opened", rank_, size_, objection);
+    why = first_objection(met, "peers/opened", rank_, size_, open_peers(met));
+    trial_.reset();
+    return why;
   }
 
   at::Tensor allocate(at::IntArrayRef sizes, const at::TensorOptions& options) override {
-    namespace allocator = c10::cuda::CUDACachingAllocator;
-    const c10::cuda::CUDAGuard guard(gpu_);
-    const auto here = std::this_thread::get_id();
-    allocator::beginAllocateToPool(gpu_.index(), pool_->id(),
-                                   [here](cudaStream_t) { return std::this_thread::get_id() == here; });
-    at::Tensor memory;
-    try {
-      memory = at::empty(sizes, options.device(gpu_));
-    } catch (...) {
-      allocator::endAllocateToPool(gpu_.index(), pool_->id());
-      throw;
-    }
-    allocator::endAllocateToPool(gpu_.index(), pool_->id());
-    if (memory.numel() > 0) {
-      const auto [base, size] = driver_.allocation_of(memory.data_ptr());
-      const std::lock_guard lock(mutex_);
-      if (!named_.contains(base)) {
-        const std::string objection = name_of(base, named_[base]);
-        if (!objection.empty()) throw ResourceError("peer copies: memory cannot be shared: " + objection);
-      }
-    }
-    return memory;
+    return pool_->allocate(sizes, options);
   }
 
   c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor> outputs, std::vector<at::Tensor> inputs) override;
@@ -182,7 +95,7 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     enqueue_until([&] { return exchange->next == size_; }, *exchange);
     const auto stream = at::cuda::getCurrentCUDAStream(gpu_.index());
     for (const int q : exchange->receives_from) exchange->copied[q].block(stream);
-    for (const int q : exchange->sends_to) wait_for(stream, flags_ + has_flag(q), exchange->number);
+    for (const int q : exchange->sends_to) stream_flags_.wait_for(stream, flags_ + has_flag(q), exchange->number);
     exchange->outputs.clear();
     exchange->inputs.clear();
   }
@@ -193,54 +106,50 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
   static constexpr std::int64_t ready_flag(int q) { return kLine * q; }
   static constexpr std::int64_t has_flag(int q) { return kLine * (PeerNotice::kMostRanks + q); }
 
-  void put(const ProcessStore& met, const std::string& key, const MemoryName& name) const {
-    met.store->set(key + "/" + std::to_string(rank_), std::vector<std::uint8_t>(name.begin(), name.end()));
-  }
-  static MemoryName get(const ProcessStore& met, const std::string& key, int rank) {
-    const auto bytes = met.store->get(key + "/" + std::to_string(rank));
-    MemoryName name{};
-    std::copy_n(bytes.begin(), std::min(bytes.size(), name.size()), name.begin());
-    return name;
-  }
-
-  static std::string name_of(void* base, MemoryName& name) {
-    cudaIpcMemHandle_t handle;
-    static_assert(sizeof handle == sizeof name);
-    const cudaError_t error = cudaIpcGetMemHandle(&handle, base);
-    if (error != cudaSuccess) return "naming memory for other processes: " + error_text(error);
-    std::copy_n(reinterpret_cast<const char*>(&handle), sizeof handle, name.begin());
+  /// Flags, and some memory of the pool that tries out what will be done with it. Returns an objection.
+  std::string make_memory() {
+    if (!stream_flags_.open()) return "the driver has no stream memory operations";
+    C10_CUDA_CHECK(cudaMalloc(&flags_, kFlagsBytes));
+    C10_CUDA_CHECK(cudaMemset(flags_, 0, kFlagsBytes));
+    if (const std::string objection = name_memory(flags_, own_flags_); !objection.empty()) return objection;
+    pool_.emplace(gpu_);
+    try {
+      trial_ = allocate({1 << 20}, at::TensorOptions(gpu_).dtype(at::kByte));
+    } catch (const ResourceError& e) {
+      return e.what();
+    }
+    trial_.fill_(rank_);
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
+    const SharedAllocation& holder = *pool_->holder_of(trial_);
+    trial_name_ = holder.name;
+    trial_offset_ = static_cast<char*>(trial_.data_ptr()) - holder.begin;
     return "";
   }
-  static std::string open(const MemoryName& name, char*& memory) {
-    cudaIpcMemHandle_t handle;
-    std::copy_n(name.begin(), sizeof handle, reinterpret_cast<char*>(&handle));
-    void* address = nullptr;
-    const cudaError_t error = cudaIpcOpenMemHandle(&address, handle, cudaIpcMemLazyEnablePeerAccess);
-    memory = static_cast<char*>(address);
-    return error == cudaSuccess ? "" : "opening the memory of another process: " + error_text(error);
-  }
 
-  void write(cudaStream_t stream, char* flag, std::uint64_t number) const {
-    TORCH_CHECK(driver_.write(stream, reinterpret_cast<CUdeviceptr>(flag), static_cast<cuuint32_t>(number),
-                              CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS,
-                "cuStreamWriteValue32 failed");
-  }
-  /// Until the flag has reached `number`; 32 bits that may wrap around.
-  void wait_for(cudaStream_t stream, char* flag, std::uint64_t number) const {
-    TORCH_CHECK(driver_.wait(stream, reinterpret_cast<CUdeviceptr>(flag), static_cast<cuuint32_t>(number),
-                             CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS,
-                "cuStreamWaitValue32 failed");
-  }
-
-  /// The allocation of the pool that holds `t`, or null.
-  const std::pair<char* const, MemoryName>* shared_memory(const at::Tensor& t) const {
-    const auto* pointer = static_cast<char*>(t.data_ptr());
-    auto after = std::upper_bound(named_.begin(), named_.end(), pointer,
-                                  [](const char* p, const auto& memory) { return p < memory.first; });
-    if (after == named_.begin()) return nullptr;
-    const auto& memory = *std::prev(after);
-    const auto [base, size] = driver_.allocation_of(memory.first);
-    return pointer < base + size ? &memory : nullptr;
+  /// Opens the flags and the trial memory of all others, and reads there. Returns an objection.
+  std::string open_peers(const ProcessStore& met) {
+    const auto name_from = [&](const char* key, int rank) {
+      const std::string text = met.get(std::string(key) + "/" + std::to_string(rank));
+      MemoryName name{};
+      std::copy_n(text.begin(), std::min(text.size(), name.size()), name.begin());
+      return name;
+    };
+    for (int q = 0; q < size_; ++q) peers_.push_back({at::cuda::getStreamFromPool(true, gpu_.index()), nullptr, {}});
+    for (int q = 0; q < size_; ++q) {
+      if (q == rank_) continue;
+      std::string objection = open_memory(name_from("peers/flags", q), peers_[q].flags);
+      if (!objection.empty()) return objection;
+      const MemoryName trial = name_from("peers/memory", q);
+      char*& memory = peers_[q].opened[trial];
+      objection = open_memory(trial, memory);
+      if (!objection.empty()) return objection;
+      unsigned char value = 255;
+      const auto offset = std::stoull(met.get("peers/offset/" + std::to_string(q)));
+      const cudaError_t error = cudaMemcpy(&value, memory + offset, 1, cudaMemcpyDefault);
+      if (error != cudaSuccess) return "reading the memory of rank " + std::to_string(q) + ": " + error_text(error);
+      if (value != q) return "the memory of rank " + std::to_string(q) + " reads wrong";
+    }
+    return "";
   }
 
   bool enqueue_next(Exchange& exchange);
@@ -251,12 +160,14 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
   const int rank_, size_;
   const at::Device gpu_;
   const PeerCopiesOptions options_;
-  Driver driver_;
+  StreamFlags stream_flags_;
   PeerBoard board_;
-  std::optional<at::cuda::MemPool> pool_;
-  std::mutex mutex_;
-  std::map<char*, MemoryName> named_;  // allocations of the pool, by their start
+  std::optional<SharedPool> pool_;
   char* flags_ = nullptr;
+  MemoryName own_flags_{}, trial_name_{};
+  at::Tensor trial_;
+  std::int64_t trial_offset_ = 0;
+  std::mutex mutex_;
   std::vector<Peer> peers_;
   std::uint64_t number_ = 0;
   std::deque<std::shared_ptr<Exchange>> under_way_;  // not all enqueued
@@ -294,21 +205,17 @@ c10::intrusive_ptr<c10d::Work> Engines::alltoall(std::vector<at::Tensor> outputs
     at::Tensor& t = inputs[q];
     if (q == rank_ || empty(t)) continue;
     if (t.dim() > PeerPiece::kMostDims) t = t.contiguous().flatten();
-    const auto* memory = [&] {
-      const std::lock_guard lock(mutex_);
-      return shared_memory(t);
-    }();
+    const SharedAllocation* memory = pool_->holder_of(t);
     if (memory == nullptr) {
       RECORD_USER_SCOPE("exchange.pack");
       at::Tensor copy = allocate(t.sizes(), t.options());
       copy.copy_(t);
       t = copy;
-      const std::lock_guard lock(mutex_);
-      memory = shared_memory(t);
+      memory = pool_->holder_of(t);
     }
-    notice.memory[q] = memory->second;
+    notice.memory[q] = memory->name;
     PeerPiece& piece = notice.pieces[q];
-    piece.offset = static_cast<char*>(t.data_ptr()) - memory->first;
+    piece.offset = static_cast<char*>(t.data_ptr()) - memory->begin;
     piece.element_bytes = static_cast<std::int64_t>(t.element_size());
     piece.dims = t.dim();
     std::copy_n(t.sizes().begin(), t.dim(), piece.sizes.begin());
@@ -326,7 +233,7 @@ c10::intrusive_ptr<c10d::Work> Engines::alltoall(std::vector<at::Tensor> outputs
   enqueue_until([&] { return board_.room(number_); }, *exchange);
   const auto stream = at::cuda::getCurrentCUDAStream(gpu_.index());
   exchange->posted.record(stream);
-  for (const int q : exchange->sends_to) write(stream, peers_[q].flags + ready_flag(rank_), number_);
+  for (const int q : exchange->sends_to) stream_flags_.write(stream, peers_[q].flags + ready_flag(rank_), number_);
   board_.post(number_, notice);
   under_way_.push_back(exchange);
   while (!under_way_.empty() && enqueue_next(*under_way_.front())) {
@@ -381,7 +288,7 @@ void Engines::copy_from(int q, Exchange& exchange, const MemoryName& name, const
   Peer& peer = peers_[q];
   char*& memory = peer.opened[name];  // null at first
   if (memory == nullptr)
-    if (const std::string objection = open(name, memory); !objection.empty())
+    if (const std::string objection = open_memory(name, memory); !objection.empty())
       throw ResourceError("peer copies: rank " + std::to_string(q) + ": " + objection);
 
   // Where the two count their elements by other dimensions, one of them is contiguous (or the other way round nobody
@@ -402,9 +309,9 @@ void Engines::copy_from(int q, Exchange& exchange, const MemoryName& name, const
   const CopyShape shape =
       CopyShape::of(sizes.data(), out.strides().data(), from.data(), sizes.size(), piece.element_bytes);
   exchange.posted.block(peer.stream);
-  wait_for(peer.stream, flags_ + ready_flag(q), exchange.number);
+  stream_flags_.wait_for(peer.stream, flags_ + ready_flag(q), exchange.number);
   copy_strided(static_cast<char*>(out.data_ptr()), memory + piece.offset, shape, peer.stream);
-  write(peer.stream, peer.flags + has_flag(rank_), exchange.number);
+  stream_flags_.write(peer.stream, peer.flags + has_flag(rank_), exchange.number);
   exchange.copied[q].record(peer.stream);
   exchange.receives_from.push_back(q);
 }

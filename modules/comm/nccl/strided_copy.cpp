@@ -45,12 +45,6 @@ CopyShape CopyShape::of(const std::int64_t* sizes, const std::int64_t* to, const
   return shape;
 }
 
-std::int64_t CopyShape::calls() const {
-  std::int64_t calls = 1;
-  for (std::size_t i = 0; i + inner_axes(axes) < axes.size(); ++i) calls *= axes[i].size;
-  return calls;
-}
-
 void copy_strided(char* to, const char* from, const CopyShape& shape, cudaStream_t stream) {
   const auto& axes = shape.axes;
   const auto run = static_cast<std::size_t>(shape.run);

@@ -2,7 +2,6 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -21,8 +20,6 @@ struct CopyShape {
   /// Of elements; axes that lie together in both are joined. Strides in elements, outermost first.
   static CopyShape of(const std::int64_t* sizes, const std::int64_t* to, const std::int64_t* from, std::size_t dims,
                       std::int64_t element_bytes);
-  /// Calls of the runtime that it takes: an engine knows up to two axes besides the run.
-  std::int64_t calls() const;
 };
 
 void copy_strided(char* to, const char* from, const CopyShape& shape, cudaStream_t stream);
