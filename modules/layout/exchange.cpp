@@ -38,6 +38,19 @@ Shape permuted(const Shape& sizes, const Shape& order) {
   return out;
 }
 
+/// What is left of a spec on a mesh: an axis of one rank cuts nothing and sums nothing.
+Spec on(const MeshShape& mesh, Spec spec) {
+  const auto one = [&](Axis a) { return mesh.extent(a) == 1; };
+  for (auto& cut : spec.cut) {
+    Spec::Cut left;
+    for (int i = 0; i < cut.axes; ++i)
+      if (!one(cut.axis[i])) left.axis[left.axes++] = cut.axis[i];
+    cut = left;
+  }
+  for (Axis a : all_axes) spec.partial[index_of(a)] &= !one(a);
+  return spec;
+}
+
 }  // namespace
 
 at::Tensor narrow_to(at::Tensor t, const Box& at) {
@@ -49,18 +62,34 @@ at::Tensor narrow_to(at::Tensor t, const Box& at) {
 
 ExchangeInFlight::ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global,
                                    const MeshPtr& mesh)
+    : ExchangeInFlight(std::move(local), from, to, global, mesh, std::nullopt, {}) {}
+
+ExchangeInFlight::ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global,
+                                   const MeshPtr& mesh, const ExchangeWindow& window, at::Tensor out)
+    : ExchangeInFlight(std::move(local), from, to, global, mesh, std::optional(window), std::move(out)) {
+  if (!moves_)
+    throw ContractError("a window of an exchange " + from.str() + " -> " + to.str() + " that moves nothing on mesh " +
+                        mesh->shape().str());
+}
+
+ExchangeInFlight::ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global,
+                                   const MeshPtr& mesh, const std::optional<ExchangeWindow>& window, at::Tensor out)
     : local_(std::move(local)),
       options_(local_.options()),
       from_(from),
       to_(to),
       mesh_(mesh),
-      plan_(plan_exchange(from, to, global, mesh->shape(), mesh->rank())),
-      order_(order_for(to, global.size())) {
+      plan_(plan_exchange(from, to, global, mesh->shape(), mesh->rank(), window)),
+      order_(order_for(to, global.size())),
+      out_(std::move(out)) {
   if (local_.sizes() != at::IntArrayRef(plan_.from.size))
     throw ContractError("rank " + std::to_string(mesh->rank()) + " of mesh " + mesh->shape().str() +
                         " brings a local tensor " + text_of(local_.sizes()) + " to " + from.str() + ", its shard of " +
                         text_of(global) + " is " + text_of(plan_.from.size));
-  if (same_distribution(from, to) || mesh->size() == 1) return;
+  if (out_.defined() && out_.sizes() != at::IntArrayRef(plan_.to.size))
+    throw ContractError("an exchange to " + to.str() + " of " + text_of(global) + " takes a target of " +
+                        text_of(plan_.to.size) + ", got " + text_of(out_.sizes()));
+  if (same_distribution(on(mesh->shape(), from), on(mesh->shape(), to))) return;
   moves_ = true;
 
   std::vector<at::Tensor> send(mesh->size());

@@ -24,9 +24,15 @@ at::Tensor exchange(const at::Tensor& local, const Spec& from, const Spec& to, c
 class ExchangeInFlight {
  public:
   ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global, const MeshPtr& mesh);
+  /// A window of an exchange between different distributions. `local` and what finish() returns are windowed as
+  /// ExchangePlan says; with `out`, the target shard or its window, what arrives is written there.
+  ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global, const MeshPtr& mesh,
+                   const ExchangeWindow& window, at::Tensor out = {});
   at::Tensor finish();
 
  private:
+  ExchangeInFlight(at::Tensor local, const Spec& from, const Spec& to, const Shape& global, const MeshPtr& mesh,
+                   const std::optional<ExchangeWindow>& window, at::Tensor out);
   const Piece* received_from(int rank) const;
   at::Tensor place_of(const Piece& piece);
   void put(const Piece& piece, const at::Tensor& value);

@@ -14,6 +14,7 @@
 //   send to 0: [0:1, 0:2, 0:2]   send to 1: [0:1, 2:4, 0:2]
 //   recv from 0: [0:1, 0:2, 0:2] recv from 1: [0:1, 0:2, 2:4]
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,17 @@ struct ExchangePlan {
   std::string str() const;
 };
 
-ExchangePlan plan_exchange(const Spec& from, const Spec& to, const Shape& global, const MeshShape& mesh, int rank);
+/// A part of an exchange: of every rank's shard on one side, only the elements [begin, begin + count) along one
+/// dimension, fewer where the shard ends before. Consecutive windows of either side make the whole exchange.
+struct ExchangeWindow {
+  enum class Side { source, target } side;
+  int dimension;
+  std::int64_t begin, count;
+};
+
+/// With a window, the shard of that side is the windowed part of it, and counts from there. ContractError for a window
+/// where a side is partial.
+ExchangePlan plan_exchange(const Spec& from, const Spec& to, const Shape& global, const MeshShape& mesh, int rank,
+                           const std::optional<ExchangeWindow>& window = {});
 
 }  // namespace cpize
