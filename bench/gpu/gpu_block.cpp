@@ -77,8 +77,7 @@ Work forward_work(const std::string& block, double pairs, double own, double tok
   if (block == "transition_s") return {0, own * 2 * 3 * s * 4 * s, own * 2 * s * 4};
   if (block == "pair_init") return {0, 0, pairs * row};
   // z in; q, k, v, o out and in; z in again, y out
-  if (block == "tri_att_start" || block == "tri_att_end")
-    return {pairs * 2 * (c * (5 * c + heads) + 2 * c * tokens), 0, pairs * 11 * row};
+  if (block.starts_with("tri_att_")) return {pairs * 2 * (c * (5 * c + heads) + 2 * c * tokens), 0, pairs * 11 * row};
   if (block == "attention_pair_bias")
     return {0, pairs * 2 * (c * token_heads + 2 * s) + own * 2 * 5 * s * s, pairs * row};
   const double msa = own_rows * tokens, msa_bytes = msa * kMsaChannels * width;
@@ -99,8 +98,12 @@ Work forward_work(const std::string& block, double pairs, double own, double tok
 
 const std::vector<std::string>& gpu_block_names() {
   static const std::vector<std::string> names{
-      "tri_mul_out", "tri_mul_in",          "tri_att_start",    "tri_att_end",        "transition",
-      "pair_init",   "attention_pair_bias", "pairformer_layer", "outer_product_mean", "pair_weighted_averaging"};
+      "tri_mul_out",          "tri_mul_in",
+      "tri_att_start",        "tri_att_end",
+      "transition",           "pair_init",
+      "attention_pair_bias",  "pairformer_layer",
+      "outer_product_mean",   "pair_weighted_averaging",
+      "tri_att_start_library"};  // by the library's attention, as on GPUs that have no kernels of ours
   return names;
 }
 
@@ -171,6 +174,9 @@ GpuBlock::GpuBlock(const GpuBlockRun& r, const MeshPtr& mesh, at::Device device)
     } else if (r.block == "tri_mul_in") {
       pair_block(trunk::TriMulIn(kPairChannels, triangle));
     } else if (r.block == "tri_att_start") {
+      pair_block(trunk::TriAttStart(kPairChannels, kPairHeadWidth, kPairHeads, attention));
+    } else if (r.block == "tri_att_start_library") {
+      attention.kernels = false;
       pair_block(trunk::TriAttStart(kPairChannels, kPairHeadWidth, kPairHeads, attention));
     } else if (r.block == "tri_att_end") {
       pair_block(trunk::TriAttEnd(kPairChannels, kPairHeadWidth, kPairHeads, attention));

@@ -20,10 +20,12 @@ Sharded<L> zero_where(const Sharded<L>& x, const Sharded<L>& mask) {
 }
 
 /// z + update, in the memory of the update, which nothing else reads.
+inline at::Tensor add_to(const at::Tensor& z, at::Tensor update) {
+  return update.scalar_type() == z.scalar_type() ? update.add_(z) : update + z;
+}
 template <class L>
 Sharded<L> add_to(const Sharded<L>& z, const Sharded<L>& update) {
-  at::Tensor sum = update.local();
-  return z.with(sum.scalar_type() == z.local().scalar_type() ? sum.add_(z.local()) : sum + z.local());
+  return z.with(add_to(z.local(), update.local()));
 }
 
 }  // namespace cpize::trunk

@@ -43,7 +43,7 @@ class Backward {
   /// dy -> gradients of o, q, k, v, g, of T's rows here, and the share of the gradient of the normalised input that
   /// comes through q, k, v and g.
   void head(std::int64_t h) {
-    const at::Tensor whole = call_.whole_bias(bias_.narrow(1, h, 1)).select(1, 0);
+    const at::Tensor whole = call_.whole_bias(bias_.narrow(1, h, 1), call_.rows_spec()).select(1, 0);
     const at::Tensor weights = head_weights(w_, h, width_);
     const at::Tensor total = at::zeros({4 * width_, x_.size(3)}, x_.options().dtype(p_.wide));
     at::Tensor dwhole;
@@ -58,7 +58,7 @@ class Backward {
     add_head_total(totals_.k, total, h, 1);
     add_head_total(totals_.v, total, h, 2);
     add_head_total(totals_.g, total, h, 3);
-    if (through_bias_) dbias_.narrow(1, h, 1).copy_(call_.bias_gradient_rows(dwhole));
+    if (through_bias_) dbias_.narrow(1, h, 1).copy_(call_.bias_gradient(dwhole, call_.rows_spec()));
   }
 
   /// Gradients of T's rows and of the normalised input -> those of linear, layer_norm and x, panel by panel.

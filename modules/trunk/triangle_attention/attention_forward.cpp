@@ -15,7 +15,7 @@ void attention_forward(const AttentionCall& call, const at::Tensor& x, const at:
   const at::Tensor gated = width == y.size(3) ? y : call.empty_rows(width, p.operand, x.device());
 
   for (std::int64_t h = 0; h < call.heads; ++h) {
-    const at::Tensor whole = call.whole_bias(bias.narrow(1, h, 1)).select(1, 0);
+    const at::Tensor whole = call.whole_bias(bias.narrow(1, h, 1), call.rows_spec()).select(1, 0);
     const at::Tensor head = head_weights(w, h, d), out = gated.narrow(3, h * d, d);
     for (std::int64_t b = 0; b < x.size(0); ++b) {
       const at::Tensor t = whole.select(0, b).to(p.wide);

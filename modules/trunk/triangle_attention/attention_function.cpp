@@ -5,6 +5,8 @@
 #include <torch/csrc/autograd/graph_task.h>
 
 #include "error/error.hpp"
+#include "trunk/padding.hpp"
+#include "trunk/triangle_attention/attention_efficient.hpp"
 #include "trunk/triangle_attention/attention_fused.hpp"
 #include "trunk/triangle_attention/attention_panels.hpp"
 
@@ -26,23 +28,25 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                             const at::Tensor& g, const c10::intrusive_ptr<AttentionCall>& call) {
     const NoAutocast no_autocast(z);
     const AttentionWeights weights{norm, norm_bias, linear, q, k, v, o, g};
-    at::Tensor mask_rows = call->to_rows(mask.to(call->precision.operand));
-    at::Tensor rows = rows_of_pairs(*call, z);
     if (call->save) {
       // As it came: autograd then sees whether somebody writes to it, and rows are exchanged again rather than kept.
       context->save_for_backward({norm, norm_bias, linear, q, k, v, o, g, z});
       context->saved_data["call"] = c10::IValue::make_capsule(call);
-      call->mask = mask_rows;
     }
-    at::Tensor y = call->overwrite ? rows : call->empty_rows(z.size(-1), call->precision.operand, z.device());
-    if (call->fused)
-      fused_attention_forward(*call, rows, mask_rows, weights, y);
-    else
-      attention_forward(*call, rows, mask_rows, weights, y);
-    rows.reset();
-    mask_rows.reset();
-    y = call->to_pairs(std::move(y));
+    const at::Tensor y =
+        call->fused ? fused_attention_forward(*call, z, mask, weights) : plain(*call, z, mask, weights);
     return at::_unsafe_view(y, z.sizes());  // nobody else holds y; autograd forbids writing in place to a true view
+  }
+
+  static at::Tensor plain(AttentionCall& call, const at::Tensor& z, const at::Tensor& mask,
+                          const AttentionWeights& weights) {
+    at::Tensor mask_rows = call.to_rows(mask.to(call.precision.operand));
+    if (call.save) call.mask = mask_rows;
+    at::Tensor y = call.empty_rows(z.size(-1), call.precision.operand, z.device());
+    const auto forward_rows = call.efficient ? efficient_attention_forward : attention_forward;
+    forward_rows(call, rows_of_pairs(call, z), mask_rows, weights, y);
+    mask_rows.reset();
+    return call.to_pairs(std::move(y));
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -61,18 +65,25 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
     at::Tensor dy = std::move(gradients[0]);
     gradients.clear();
-    dy = rows_of_pairs(*call, dy);
-    at::Tensor rows = rows_of_pairs(*call, z);
-    const bool own_gradient = call->exchanges_rows();  // what arrived in an exchange is nobody else's
-    AttentionGradients g =
-        call->fused ? fused_attention_backward(*call, rows, call->mask, weights, dy, wanted, own_gradient, consume)
-                    : attention_backward(*call, rows, call->mask, weights, dy, wanted, own_gradient);
-    rows.reset();
-    dy.reset();
+    AttentionGradients g = call->fused ? fused_attention_backward(*call, z, weights, dy, wanted, consume)
+                                       : plain_backward(*call, z, weights, std::move(dy), wanted);
     if (consume) call->mask.reset();
-    const at::Tensor dz = g.x.defined() ? call->to_pairs(std::move(g.x)) : at::Tensor();
     const auto& w = g.weights;
-    return {dz, {}, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, {}};
+    return {g.x, {}, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, {}};
+  }
+
+  static AttentionGradients plain_backward(const AttentionCall& call, const at::Tensor& z,
+                                           const AttentionWeights& weights, at::Tensor dy,
+                                           const WantedAttention& wanted) {
+    dy = rows_of_pairs(call, dy);
+    const at::Tensor rows = rows_of_pairs(call, z);
+    const bool own_gradient = call.exchanges_rows();  // what arrived in an exchange is nobody else's
+    AttentionGradients g = call.efficient
+                               ? efficient_attention_backward(call, rows, call.mask, weights, dy, wanted)
+                               : attention_backward(call, rows, call.mask, weights, dy, wanted, own_gradient);
+    dy.reset();
+    if (g.x.defined()) g.x = call.to_pairs(std::move(g.x));
+    return g;
   }
 };
 
@@ -96,17 +107,15 @@ at::Tensor triangle_attention(const Sharded<Pair>& z, const at::Tensor& mask, Tr
   call->panels = attention_panels(z.local().numel(), z.global()[1], options.score_elements, mask.is_cuda());
   for (const at::Tensor* t : {&z.local(), &w.norm, &w.norm_bias, &w.linear, &w.q, &w.k, &w.v, &w.o, &w.g})
     call->save |= at::GradMode::is_enabled() && t->requires_grad();
-  if (options.fused) call->fused = make_fused_attention(*call, z.local());
+  if (options.fused && options.kernels) call->fused = make_fused_attention(*call, z.local());
+  call->efficient = options.fused && !call->fused && takes_efficient_attention(*call, z.local());
   // A residual stream that dropout has made fp32 is read as bf16, and the sum stays outside.
   const at::Tensor input = call->fused ? z.local().to(call->precision.operand) : z.local();
   call->residual = residual && call->fused && input.scalar_type() == z.local().scalar_type();
-  // What an exchange brings is the call's own; what it does not bring is the caller's z.
-  call->overwrite = call->residual && !call->save && (call->exchanges_rows() || (overwrite && input.is_contiguous()));
+  call->overwrite = call->residual && !call->save && overwrite && input.is_contiguous();
   const at::Tensor y =
       AttentionFunction::apply(input, mask, w.norm, w.norm_bias, w.linear, w.q, w.k, w.v, w.o, w.g, call);
-  if (!residual || call->residual) return y;
-  at::Tensor sum = y;  // in the memory of y, which nothing else reads
-  return sum.scalar_type() == z.local().scalar_type() ? sum.add_(z.local()) : sum + z.local();
+  return residual && !call->residual ? add_to(z.local(), y) : y;
 }
 
 }  // namespace cpize::trunk

@@ -7,7 +7,8 @@
 //   s[r,h,i,j] = q[r,i,h] . k[r,j,h] / sqrt(d) + T[h,i,j] + 1e9 (mask[r,j] - 1),     T[h,i,j] = n[i,j] . linear[h]
 //   y[r,i]     = linear_o( sigmoid(linear_g n[r,i]) * (softmax_j s) v )
 //
-// All rows read the same whole T, and this rank's rows of x make this rank's rows of T: AttentionCall moves both.
+// All rows read the same whole T, of which a rank makes what belongs to its rows (plain path), or to its shard of pairs
+// (fused path): AttentionCall moves both.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <torch/custom_class.h>
@@ -53,11 +54,20 @@ struct AttentionCall : torch::CustomClassHolder {
   AttentionPanels panels{};
   bool save = false;       // somebody will call backward
   bool residual = false;   // the result is z + y (fused path only)
-  bool overwrite = false;  // and takes the place of x in core form, since nobody will call backward
+  bool overwrite = false;  // and takes the place of z, since nobody will call backward
 
-  at::Tensor mask;  // saved: in core form
+  at::Tensor mask;                        // what the plain path saves: in core form
+  std::shared_ptr<FusedAttention> fused;  // what the fused path saves; null on the others
+  bool efficient = false;                 // attention_efficient.hpp instead of the plain path
 
-  std::shared_ptr<FusedAttention> fused;  // what the fused path saves; null on the plain path
+  /// The layout of this node's rows, stored in core form.
+  Spec rows_spec() const;
+  /// Core form to the order of the layout's dimensions and back: exchanges the two token dimensions, or nothing.
+  at::Tensor turned(const at::Tensor& x) const;
+  /// The global shape of what a shard `local` [B,..,..,...] is part of.
+  Shape with_channels(const at::Tensor& local) const;
+  /// This rank's rows in core form: [B, rows here, N, channels].
+  Shape rows_shape(std::int64_t channels) const;
 
   /// Does core form need an exchange? Not where the group that shares rows has one rank: there core form is a view.
   bool exchanges_rows() const;
@@ -70,12 +80,14 @@ struct AttentionCall : torch::CustomClassHolder {
   /// exchange is needed.
   at::Tensor empty_rows(std::int64_t channels, at::ScalarType dtype, at::Device device) const;
 
-  /// This rank's rows of h heads of T, [B, h, rows here, N], any strides -> the whole of them, [B, h, N, N] contiguous
-  /// after an exchange. Sends (Q - 1) times the argument, Q = cp0 * cp1; gives the argument back where Q is 1.
-  at::Tensor whole_bias(const at::Tensor& bias) const;
+  /// This rank's part of h heads of T, in core form and heads first, any strides -> the whole of them, [B, h, N, N],
+  /// contiguous after an exchange. The part is that of its rows, [B, h, rows here, N] (`of`: rows_spec()), or of its
+  /// shard of pairs (Pair::spec), for which no rows need to have come. Sends (Q - 1) times the part, Q = cp0 * cp1;
+  /// moves nothing where Q is 1.
+  at::Tensor whole_bias(const at::Tensor& bias, const Spec& of) const;
   /// The adjoint: this rank's share of the gradient of the whole, [B, h, N, N] -> the sum of all ranks' shares at this
-  /// rank's rows, [B, h, rows here, N]. The sum runs in the dtype of the argument: give it at least fp32.
-  at::Tensor bias_gradient_rows(const at::Tensor& gradient) const;
+  /// rank's part. The sum runs in the dtype of the argument: give it at least fp32.
+  at::Tensor bias_gradient(const at::Tensor& gradient, const Spec& of) const;
 };
 
 /// The plain path. x [B, rows here, N, C] and mask [B, rows here, N] in core form (mask in precision.operand), any
@@ -88,7 +100,7 @@ enum AttentionGradient { kX, kNorm, kNormBias, kLinear, kQ, kK, kV, kO, kG };
 using WantedAttention = std::array<bool, 9>;
 
 struct AttentionGradients {
-  at::Tensor x;  // core form, dtype of x; undefined where not wanted
+  at::Tensor x;  // shaped as x was given, in its dtype; undefined where not wanted
   AttentionWeights weights;
 };
 /// `gradient`: of y, in core form, any strides. The gradient of x may be put in its place where `consume_gradient`.

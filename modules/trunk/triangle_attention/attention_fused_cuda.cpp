@@ -1,5 +1,7 @@
-// The fused path on Hopper GPUs. A panel of rows at a time: images of q, k and v live for as long as the panel's
-// attention takes, so that little more than inputs and results is held at once (attention_kernels.hpp: the kernels).
+// The fused path on Hopper GPUs. A panel of rows at a time: its images of q, k and v live for as long as its attention
+// takes. Where rows are exchanged, a window of them lives for little longer, so that not much more than inputs and
+// results is held at once (attention_kernels.hpp: the kernels). T comes from the shard of pairs, which is here from the
+// beginning, and its gradient goes there.
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -7,6 +9,7 @@
 #include "trunk/cuda/weight_sums.hpp"
 #include "trunk/row_panels.hpp"
 #include "trunk/triangle_attention/attention_fused.hpp"
+#include "trunk/triangle_attention/attention_rows.hpp"
 #include "trunk/triangle_attention/cuda/attention_kernels.hpp"
 
 namespace cpize::trunk {
@@ -34,10 +37,8 @@ at::Tensor readable(const at::Tensor& x) {
   const at::Tensor operand = x.to(at::kBFloat16);
   return in_place(operand) ? operand : operand.contiguous();
 }
-PositionRows rows_of(const at::Tensor& x, std::int64_t entry, std::int64_t row) {
-  auto* at = static_cast<at::BFloat16*>(x.data_ptr()) + entry * x.stride(0) + row * x.stride(1);
-  return {at, x.stride(1), x.stride(2)};
-}
+/// x [rows, positions, C]
+PositionRows rows_of(const at::Tensor& x) { return {x.data_ptr(), x.stride(0), x.stride(1)}; }
 
 /// The weights as the kernels take them.
 struct Prepared {
@@ -62,17 +63,24 @@ struct Prepared {
 struct Sizes {
   std::int64_t batch, rows, positions;
   int padded;
-  std::int64_t panel;  // rows of a panel: a quarter, but enough to fill a GPU, in fours as the kernels take them
+  std::int64_t panel;  // rows whose images are held at once: enough to fill a GPU, in fours as the kernels take them
+  RowWindows windows;  // of rows that come and leave together: work for longer than their exchange and its calls take
 
-  /// Where rows were exchanged they are held beside z, and panels are half as large.
-  Sizes(const at::Tensor& x, bool exchanged)
-      : batch(x.size(0)), rows(x.size(1)), positions(x.size(2)), padded(0), panel(0) {
-    constexpr std::int64_t kRows = 4;
-    const std::int64_t fewest = std::int64_t{1} << (exchanged ? 14 : 15), parts = exchanged ? 8 : 4;
+  explicit Sizes(const AttentionCall& call) : windows(RowWindows::of(call, 0)) {
+    const Shape here = call.rows_shape(kChannels);
+    batch = here[0];
+    rows = here[1];
+    positions = here[2];
     padded = padded_positions(positions);
-    const std::int64_t enough = (fewest + positions - 1) / positions;
-    const std::int64_t wanted = std::max(enough, (rows + parts - 1) / parts);
-    panel = std::min((wanted + kRows - 1) / kRows * kRows, rows);
+    const bool exchanged = call.exchanges_rows();
+    const auto cut = [&](std::int64_t parts, std::int64_t fewest_positions) {
+      constexpr std::int64_t kRows = 4;
+      const std::int64_t enough = (fewest_positions + positions - 1) / positions;
+      const std::int64_t wanted = std::max(enough, (windows.rows + parts - 1) / parts);
+      return std::max<std::int64_t>(1, std::min((wanted + kRows - 1) / kRows * kRows, windows.rows));
+    };
+    panel = cut(exchanged ? 8 : 4, std::int64_t{1} << (exchanged ? 14 : 15));
+    windows.size = exchanged ? cut(8, std::int64_t{1} << 15) : std::max<std::int64_t>(1, windows.rows);
   }
   int count() const { return static_cast<int>(positions); }
   at::Tensor image(int block, const at::Tensor& like) const {
@@ -148,45 +156,48 @@ void silence_after(const at::Tensor& buffer, std::int64_t size) {
 /// A backward call on one rank.
 class Backward {
  public:
-  Backward(const AttentionCall& call, const at::Tensor& x, const AttentionWeights& weights, const at::Tensor& gradient,
+  Backward(const AttentionCall& call, const Sizes& n, const AttentionWeights& weights, const at::TensorOptions& bf16,
            const WantedAttention& wanted)
       : state_(*call.fused),
         residual_(call.residual),
-        x_(readable(x)),
-        dy_(readable(gradient)),
         w_(weights),
-        n_(x_, call.exchanges_rows()),
+        n_(n),
         wanted_(wanted),
-        bf16_(x_.options()),
+        bf16_(bf16),
         fp32_(bf16_.dtype(at::kFloat)),
         input_sum_(at::zeros({kGradientColumns, kExtended}, fp32_)),
         output_sum_(at::zeros({kChannels, kChannels}, fp32_)),
-        bias_sum_(at::zeros({kHeads, kChannels + 1}, fp32_)) {}
-
-  /// All but what comes through T: writes dx, and this rank's share of the gradient of the whole T.
-  void rows(const at::Tensor& dx, const at::Tensor& dbias) {
-    if (n_.rows == 0 && dbias.defined()) at::Tensor(dbias).zero_();
-    for (std::int64_t b = 0; n_.rows > 0 && b < n_.batch; ++b) {
-      const Scores scores(state_, n_, b, true);
-      const int parts = bias_gradient_parts(n_.panel, n_.rows, n_.count());
-      at::Tensor partial, whole;
-      if (dbias.defined()) {
-        whole = dbias[b];
-        partial = parts == 1 ? whole : at::empty({parts, kHeads, n_.positions, n_.positions}, fp32_);
-      }
-      for_row_panels(n_.rows, n_.panel, [&](std::int64_t begin, std::int64_t count) {
-        panel(b, begin, count, scores, dx, parts, partial);
-      });
-      if (parts > 1 && whole.defined()) at::sum_out(whole, partial, {0});
-    }
+        bias_sum_(at::zeros({kHeads, kChannels + 1}, fp32_)) {
+    for (std::int64_t b = 0; n.rows > 0 && b < n.batch; ++b) scores_.emplace_back(state_, n, b, true);
   }
 
-  /// What comes through this rank's rows of T, [B, 4, rows, positions]: added to dx.
-  void bias(const at::Tensor& dx, const at::Tensor& dbias) {
-    for (std::int64_t b = 0; n_.rows > 0 && b < n_.batch; ++b) {
-      const at::Tensor sums = at::empty({bias_backward_sums(n_.rows, n_.count()), kHeads, kChannels + 1}, fp32_);
-      attention_bias_backward(rows_of(x_, b, 0), dbias[b].data_ptr<float>(), w_.image.data_ptr(), w_.parameters(),
-                              rows_of(dx, b, 0), sums.data_ptr<float>(), n_.rows, n_.count(), stream());
+  /// Sums of the gradient of the whole T, [B, 4, positions, positions] each, that panels add to.
+  at::Tensor bias_parts() const {
+    const int parts = n_.rows > 0 ? bias_gradient_parts(n_.panel, n_.rows, n_.count()) : 1;
+    const auto shape = {n_.batch, std::int64_t{parts}, std::int64_t{kHeads}, n_.positions, n_.positions};
+    return n_.rows > 0 ? at::empty(shape, fp32_) : at::zeros(shape, fp32_);
+  }
+
+  /// All of a window of rows but what comes through T: writes dx, adds to `bias_parts` where defined.
+  void rows(const at::Tensor& x, const at::Tensor& dy, std::int64_t begin, const at::Tensor& dx,
+            const at::Tensor& bias_parts) {
+    const at::Tensor x_rows = readable(x), dy_rows = readable(dy);
+    for (std::int64_t b = 0; b < n_.batch; ++b)
+      for_row_panels(x.size(1), n_.panel, [&](std::int64_t first, std::int64_t count) {
+        const auto of_panel = [&](const at::Tensor& t) { return t[b].narrow(0, first, count); };
+        panel(b, begin + first, of_panel(x_rows), of_panel(dy_rows), of_panel(dx),
+              bias_parts.defined() ? bias_parts[b] : bias_parts);
+      });
+  }
+
+  /// What comes through T, of this rank's shard of pairs in core form: dbias [B, 4, rows, positions], added to dx.
+  void bias(const at::Tensor& x, const at::Tensor& dx, const at::Tensor& dbias) {
+    const std::int64_t rows = x.size(1), positions = x.size(2);
+    for (std::int64_t b = 0; rows > 0 && positions > 0 && b < n_.batch; ++b) {
+      const int count = static_cast<int>(positions);
+      const at::Tensor sums = at::empty({bias_backward_sums(rows, count), kHeads, kChannels + 1}, fp32_);
+      attention_bias_backward(rows_of(x[b]), dbias[b].data_ptr<float>(), w_.image.data_ptr(), w_.parameters(),
+                              rows_of(dx[b]), sums.data_ptr<float>(), rows, count, stream());
       bias_sum_.add_(sums.sum(0));
     }
   }
@@ -214,31 +225,32 @@ class Backward {
             keep(kG, g, like.g)};
   }
 
-  const at::TensorOptions& bf16() const { return bf16_; }
-  const at::TensorOptions& fp32() const { return fp32_; }
-
  private:
-  void panel(std::int64_t b, std::int64_t begin, std::int64_t count, const Scores& scores, const at::Tensor& dx,
-             int parts, const at::Tensor& partial) {
-    const PositionRows x = rows_of(x_, b, begin), dy = rows_of(dy_, b, begin);
+  /// x, dy, dx [count, positions, C] of one batch entry.
+  void panel(std::int64_t b, std::int64_t begin, const at::Tensor& x_rows, const at::Tensor& dy_rows,
+             const at::Tensor& dx, const at::Tensor& bias_parts) {
+    const std::int64_t count = x_rows.size(0);
+    const PositionRows x = rows_of(x_rows), dy = rows_of(dy_rows);
     const std::int64_t size = count * n_.positions, whole = (size + 63) / 64 * 64;
     const at::Tensor o = state_.o[b].narrow(0, begin, count), logs = state_.logs[b].narrow(0, begin, count);
     const at::Tensor gradients = at::empty({whole, kGradientColumns}, bf16_);
     {
-      const at::Tensor queries = n_.image(kQueryGradientBlock, x_), keys = n_.image(kKeyBlock, x_);
-      const AttentionPanel p = scores.panel(n_, begin, count, queries, keys);
+      const at::Tensor queries = n_.image(kQueryGradientBlock, x_rows), keys = n_.image(kKeyBlock, x_rows);
+      const AttentionPanel p = scores_[b].panel(n_, begin, count, queries, keys);
       at::Tensor gated = at::empty({count, n_.positions, kChannels}, bf16_);
       attention_output_backward(x, dy, o.data_ptr(), logs.data_ptr<float>(), w_.image.data_ptr(), w_.parameters(), p,
                                 gated.data_ptr(), gradients.data_ptr(), stream());
-      if (wanted_[kO]) add_output_sum(output_sum_, dy_[b].narrow(0, begin, count), gated);
+      if (wanted_[kO]) add_output_sum(output_sum_, dy_rows, gated);
       gated.reset();
-      if (partial.defined()) attention_bias_gradient(p, parts, begin == 0, partial.data_ptr<float>(), stream());
+      if (bias_parts.defined())
+        attention_bias_gradient(p, static_cast<int>(bias_parts.size(0)), begin == 0, bias_parts.data_ptr<float>(),
+                                stream());
       attention_key_gradients(p, gradients.data_ptr(), stream());
       attention_query_gradients(p, gradients.data_ptr(), stream());
     }
     const at::Tensor normed = at::empty({whole, kExtended}, bf16_);
     attention_input_backward(x, gradients.data_ptr(), w_.image.data_ptr(), w_.parameters(), residual_ ? &dy : nullptr,
-                             rows_of(dx, b, begin), normed.data_ptr(), static_cast<int>(count), n_.count(), stream());
+                             rows_of(dx), normed.data_ptr(), static_cast<int>(count), n_.count(), stream());
     silence_after(gradients, size);
     silence_after(normed, size);
     add_weight_gradient(input_sum_, gradients, normed);
@@ -246,11 +258,11 @@ class Backward {
 
   const FusedAttention& state_;
   const bool residual_;
-  at::Tensor x_, dy_;
   Prepared w_;
-  Sizes n_;
+  const Sizes& n_;
   WantedAttention wanted_;
   at::TensorOptions bf16_, fp32_;
+  std::vector<Scores> scores_;  // by batch entry
   at::Tensor input_sum_, output_sum_, bias_sum_;
 };
 
@@ -263,75 +275,92 @@ std::shared_ptr<FusedAttention> make_fused_attention(const AttentionCall& call, 
   return std::make_shared<FusedAttention>();
 }
 
-void fused_attention_forward(AttentionCall& call, const at::Tensor& x, const at::Tensor& mask,
-                             const AttentionWeights& weights, const at::Tensor& y) {
-  const c10::cuda::CUDAGuard guard(x.device());
-  const at::Tensor rows = readable(x), keys_mask = mask.to(at::kBFloat16);
+at::Tensor fused_attention_forward(AttentionCall& call, const at::Tensor& z, const at::Tensor& mask,
+                                   const AttentionWeights& weights) {
+  const c10::cuda::CUDAGuard guard(z.device());
+  const at::Tensor input = readable(z), pairs = call.turned(input);
+  const Sizes n(call);
+  IncomingRows incoming(call, input, n.windows);
   const Prepared w(weights);
-  const Sizes n(rows, call.exchanges_rows());
   FusedAttention& state = *call.fused;
-  const auto bf16 = rows.options(), words = bf16.dtype(at::kInt);
+  const auto bf16 = input.options(), words = bf16.dtype(at::kInt);
 
+  at::Tensor bias = at::empty({n.batch, kHeads, pairs.size(1), pairs.size(2)}, bf16);
+  for (std::int64_t b = 0; bias.numel() > 0 && b < n.batch; ++b)
+    attention_bias(rows_of(pairs[b]), pairs.size(1), static_cast<int>(pairs.size(2)), w.image.data_ptr(),
+                   w.parameters(), bias[b].data_ptr(), stream());
+  state.bias = call.whole_bias(bias, Pair::spec).contiguous();
+  bias.reset();
+
+  const at::Tensor keys_mask = call.to_rows(mask.to(at::kBFloat16));
   state.valid = at::empty({n.batch, n.rows, n.padded / 32 + 2}, words);
   state.keys = at::zeros({n.batch, n.padded / 32}, words);
-  at::Tensor bias = at::empty({n.batch, kHeads, n.rows, n.positions}, bf16);
+  std::vector<Scores> scores;
   for (std::int64_t b = 0; n.rows > 0 && b < n.batch; ++b) {
     const at::Tensor of_entry = keys_mask[b];
     attention_mask(of_entry.data_ptr(), of_entry.stride(0), of_entry.stride(1), n.rows, n.count(),
                    Scores::words(state.valid[b]), Scores::words(state.keys[b]), stream());
-    attention_bias(rows_of(rows, b, 0), n.rows, n.count(), w.image.data_ptr(), w.parameters(), bias[b].data_ptr(),
-                   stream());
+    scores.emplace_back(state, n, b, false);
   }
-  state.bias = call.whole_bias(bias).contiguous();
-  bias.reset();
 
-  if (n.rows > 0) {
-    const bool keep = call.save;
-    const at::Tensor result = in_place(y) ? y : at::empty(y.sizes(), bf16);
-    const Attended attended(keep ? n.batch : 1, keep ? n.rows : n.panel, n, bf16);
-    for (std::int64_t b = 0; b < n.batch; ++b) {
-      const Scores scores(state, n, b, false);
-      for_row_panels(n.rows, n.panel, [&](std::int64_t begin, std::int64_t count) {
-        const at::Tensor o = attended.o[keep ? b : 0].narrow(0, keep ? begin : 0, count);
-        const at::Tensor logs = attended.logs[keep ? b : 0].narrow(0, keep ? begin : 0, count);
-        const PositionRows x_rows = rows_of(rows, b, begin);
-        attend(x_rows, w, scores, n, begin, count, o, logs);
-        attention_output(x_rows, o.data_ptr(), w.image.data_ptr(), w.parameters(), call.residual,
-                         rows_of(result, b, begin), static_cast<int>(count), n.count(), stream());
+  const bool keep = call.save;
+  const Attended attended(keep ? n.batch : 1, keep ? n.rows : std::min(n.panel, n.rows), n, bf16);
+  const at::Tensor y = call.overwrite && in_place(z) ? z : at::empty(z.sizes(), bf16);
+  OutgoingRows outgoing(call, y, n.windows);
+  for (std::int64_t begin = 0; begin < n.windows.rows; begin += n.windows.size) {
+    const at::Tensor x = incoming.next(), result = outgoing.place();
+    for (std::int64_t b = 0; b < n.batch; ++b)
+      for_row_panels(x.size(1), n.panel, [&](std::int64_t first, std::int64_t count) {
+        const std::int64_t at = keep ? begin + first : 0;
+        const at::Tensor o = attended.o[keep ? b : 0].narrow(0, at, count);
+        const at::Tensor logs = attended.logs[keep ? b : 0].narrow(0, at, count);
+        const PositionRows rows = rows_of(x[b].narrow(0, first, count));
+        attend(rows, w, scores[b], n, begin + first, count, o, logs);
+        attention_output(rows, o.data_ptr(), w.image.data_ptr(), w.parameters(), call.residual,
+                         rows_of(result[b].narrow(0, first, count)), static_cast<int>(count), n.count(), stream());
       });
-    }
-    if (!result.is_same(y)) at::Tensor(y).copy_(result);
-    if (keep) {
-      state.o = attended.o;
-      state.logs = attended.logs;
-    }
+    outgoing.send();
   }
-  if (!call.save) state = {};
+  outgoing.finish();
+  if (keep) {
+    state.o = attended.o;
+    state.logs = attended.logs;
+  } else {
+    state = {};
+  }
+  return y;
 }
 
-AttentionGradients fused_attention_backward(AttentionCall& call, const at::Tensor& x, const at::Tensor& /*mask*/,
-                                            const AttentionWeights& weights, const at::Tensor& gradient,
-                                            const WantedAttention& wanted, bool consume_gradient, bool consume) {
-  const c10::cuda::CUDAGuard guard(x.device());
+AttentionGradients fused_attention_backward(AttentionCall& call, const at::Tensor& z, const AttentionWeights& weights,
+                                            const at::Tensor& gradient, const WantedAttention& wanted, bool consume) {
+  const c10::cuda::CUDAGuard guard(z.device());
   const bool through_bias = wanted[kX] || wanted[kNorm] || wanted[kNormBias] || wanted[kLinear];
-  Backward backward(call, x, weights, gradient, wanted);
-  const std::int64_t batch = x.size(0), positions = x.size(2);
+  const at::Tensor input = readable(z), dy = readable(gradient);
+  const Sizes n(call);
+  IncomingRows x_rows(call, input, n.windows), dy_rows(call, dy, n.windows);
+  const auto bf16 = input.options();
+  Backward backward(call, n, weights, bf16, wanted);
+  at::Tensor bias_parts;
+  if (through_bias) bias_parts = backward.bias_parts();
 
-  // A panel of dx is written after the same panel of dy was read for the last time.
-  at::Tensor dx = gradient;
-  if (!consume_gradient || gradient.scalar_type() != at::kBFloat16 || !in_place(gradient)) {
-    dx = at::empty_like(gradient, backward.bf16());  // dimensions in the same order in memory
-    if (!in_place(dx)) dx = at::empty(gradient.sizes(), backward.bf16());
+  at::Tensor dz = at::empty_like(dy);  // dimensions in the same order in memory
+  if (!in_place(dz)) dz = at::empty(dy.sizes(), bf16);
+  OutgoingRows dx_rows(call, dz, n.windows);
+  for (std::int64_t begin = 0; begin < n.windows.rows; begin += n.windows.size) {
+    const at::Tensor x = x_rows.next(), dy_window = dy_rows.next(), dx = dx_rows.place();
+    backward.rows(x, dy_window, begin, dx, bias_parts);
+    if (wanted[kX]) dx_rows.send();
   }
-  at::Tensor dbias;
-  if (through_bias) dbias = at::empty({batch, kHeads, positions, positions}, backward.fp32());
-  backward.rows(dx, dbias);
   if (consume) *call.fused = {};
+  at::Tensor dbias;
   if (through_bias) {
-    dbias = call.bias_gradient_rows(dbias).contiguous();
-    backward.bias(dx, dbias);
+    const at::Tensor whole = bias_parts.size(1) == 1 ? bias_parts.squeeze(1) : bias_parts.sum(1);
+    bias_parts.reset();
+    dbias = call.bias_gradient(whole, Pair::spec).contiguous();
   }
-  return {wanted[kX] ? dx : at::Tensor(), backward.weights(weights)};
+  dx_rows.finish();
+  if (through_bias) backward.bias(call.turned(input), call.turned(dz), dbias);
+  return {wanted[kX] ? dz : at::Tensor(), backward.weights(weights)};
 }
 
 }  // namespace cpize::trunk

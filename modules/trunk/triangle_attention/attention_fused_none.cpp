@@ -11,14 +11,12 @@ namespace {
 
 std::shared_ptr<FusedAttention> make_fused_attention(const AttentionCall&, const at::Tensor&) { return {}; }
 
-void fused_attention_forward(AttentionCall&, const at::Tensor&, const at::Tensor&, const AttentionWeights&,
-                             const at::Tensor&) {
+at::Tensor fused_attention_forward(AttentionCall&, const at::Tensor&, const at::Tensor&, const AttentionWeights&) {
   refuse();
 }
 
-AttentionGradients fused_attention_backward(AttentionCall&, const at::Tensor&, const at::Tensor&,
-                                            const AttentionWeights&, const at::Tensor&, const WantedAttention&, bool,
-                                            bool) {
+AttentionGradients fused_attention_backward(AttentionCall&, const at::Tensor&, const AttentionWeights&,
+                                            const at::Tensor&, const WantedAttention&, bool) {
   refuse();
 }
 

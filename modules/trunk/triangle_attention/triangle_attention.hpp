@@ -24,10 +24,13 @@
 //                    score panels of `score_elements` each (forward 2, backward 3 of them), one head's whole T and
 //                    its gradient.
 // On a GPU the fused path (attention_fused.hpp), where it applies, gathers all heads' T at once (H Q / C b, in both
-// directions once) and takes a quarter of the rows at a time (an eighth where they are exchanged): peak 3 b in
-// inference, 7 b with backward. It saves 1.1 b: T, o and the log sums of the softmax; to send z again takes a tenth of
-// the time that o takes. One exchange for each of z, mask, y and for each head in forward; for z, dy, dz and twice for
-// each head in backward. The ranks must agree on requires_grad of the inputs.
+// directions once) and takes a quarter of the rows at a time (an eighth where they are exchanged: one window of rows is
+// attended to while the next one comes and the last one leaves): peak 3 b in inference, 7 b with backward. It saves
+// 1.1 b: T, o and the log sums of the softmax; to send z again takes a tenth of the time that o takes. Exchanges: one
+// for each of z, mask, y and for each head in forward; for z, dy, dz and twice for each head in backward; fused, one
+// for each window of z, y, dy and dz instead, and one for T. The ranks must agree on requires_grad of the inputs.
+// Other GPUs, and other widths, take the library's memory-efficient attention in two bytes (attention_efficient.hpp):
+// nothing saved but the mask, T of all heads at once, and in backward b for gradients of T.
 //
 // Masked pairs may hold any finite number (1e30). They are no keys; as long as the mask is an outer product of a token
 // mask, no valid value and no gradient depends on them, given that the output gradient is zero there. (T[h,i,j] comes
@@ -48,7 +51,9 @@ enum class TriangleNode { starting, ending };
 struct TriangleAttentionOptions {
   std::int64_t score_elements = 0;  // scores that exist at a time, rows x queries x N; 0: C N / 32 a row held, within
                                     // limits of the device
-  bool fused = true;                // use the fused kernels where they apply (attention_fused.hpp)
+  bool fused = true;                // on a GPU in two bytes: fused attention rather than panels of scores,
+  bool kernels = true;              // by kernels of ours where they apply (attention_fused.hpp), else by the library's
+                                    // (attention_efficient.hpp)
 };
 
 /// Parameters, named mha.* in a checkpoint: linear_q, linear_k, linear_v [heads head_width, dim], linear_o [dim, heads
