@@ -54,9 +54,9 @@ template <class F>
 void for_panels(const AssemblyCall& call, F f) {
   if (call.n1 == 0) return;
   // Of a small shard on a CPU single rows: calls cost little there, and small shards take the path of large ones.
-  const std::int64_t pairs = call.n0 * call.n1, sixteenth = (pairs + 15) / 16;
-  const std::int64_t wanted = call.options.device().is_cuda() ? 0 : std::clamp<std::int64_t>(sixteenth, 1, 32768);
-  const std::int64_t panel = std::max<std::int64_t>(1, panel_rows(pairs, 16, wanted, /*on_gpu=*/true) / call.n1);
+  const bool on_gpu = call.options.device().is_cuda();
+  const std::int64_t fewest = on_gpu ? 0 : 1;
+  const std::int64_t panel = std::max<std::int64_t>(1, panel_rows(call.n0 * call.n1, 16, 0, on_gpu, fewest) / call.n1);
   for (std::int64_t b = 0; b < call.samples; ++b)
     for_row_panels(call.n0, panel, [&](std::int64_t begin, std::int64_t count) { f(PairRows{b, begin, count}); });
 }

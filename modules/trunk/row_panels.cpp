@@ -7,7 +7,6 @@
 #include "trunk/parameters.hpp"
 
 namespace cpize::trunk {
-
 at::Tensor gradient_total(const at::Tensor& weight, bool wanted) {
   if (!wanted) return {};
   return at::zeros(weight.sizes(), weight.options().dtype(at::promote_types(weight.scalar_type(), at::kFloat)));
@@ -17,11 +16,11 @@ at::Tensor as_gradient(const at::Tensor& total, const at::Tensor& weight) {
   return total.defined() ? total.to(weight.scalar_type()) : total;
 }
 
-std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs) {
-  constexpr std::int64_t kWanted = 32768, kShortest = 256;  // rows of all partial results together; of one part
+std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs, std::int64_t shortest) {
+  constexpr std::int64_t kWanted = 32768;  // rows of all partial results together
   const std::int64_t parts = std::clamp<std::int64_t>(kWanted / std::max<std::int64_t>(outputs, 1), 32, 128);
   return static_cast<std::int64_t>(
-      std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows / kShortest, 1, parts))));
+      std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows / shortest, 1, parts))));
 }
 
 std::int64_t operand_panel(std::int64_t rows, std::int64_t parts) {
@@ -31,19 +30,27 @@ std::int64_t operand_panel(std::int64_t rows, std::int64_t parts) {
 }
 
 void add_weight_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& x) {
-  if (!total.defined()) return;
+  if (!total.defined() || x.size(0) == 0) return;
   at::Tensor sum = total;
-  if (x.is_cuda() && x.scalar_type() == at::kBFloat16 && gradient.scalar_type() == at::kBFloat16) {
-    // A GPU's products of narrow operands sum in fp32 and can return it.
-    const std::int64_t parts = partial_sums(x.size(0), gradient.size(1)), length = x.size(0) / parts;
-    const auto cut = [&](const at::Tensor& t) { return t.narrow(0, 0, parts * length).reshape({parts, length, -1}); };
-    sum.add_(at::bmm(cut(gradient).transpose(1, 2), cut(x), at::kFloat).sum(0).to(sum.scalar_type()));
-    if (const std::int64_t rest = x.size(0) - parts * length; rest > 0)
-      sum.add_(at::mm(gradient.narrow(0, parts * length, rest).t(), x.narrow(0, parts * length, rest), at::kFloat)
-                   .to(sum.scalar_type()));
+  // A GPU's products of narrow operands sum in fp32 and can return it.
+  const bool narrow = x.is_cuda() && x.scalar_type() == at::kBFloat16 && gradient.scalar_type() == at::kBFloat16;
+  const at::Tensor g = narrow ? gradient : gradient.to(sum.scalar_type()), in = narrow ? x : x.to(sum.scalar_type());
+  if (!narrow && sum.scalar_type() != at::kFloat) {
+    sum.addmm_(g.t(), in);
     return;
   }
-  sum.addmm_(gradient.to(sum.scalar_type()).t(), x.to(sum.scalar_type()));
+  // A part is long enough for a GPU's narrow products, and elsewhere that its result is smaller than its operands.
+  const std::int64_t outputs = g.size(1), inputs = in.size(1);
+  const std::int64_t balanced = std::max<std::int64_t>(64, 2 * outputs * inputs / (outputs + inputs));
+  const std::int64_t parts = narrow ? partial_sums(in.size(0), outputs) : partial_sums(in.size(0), outputs, balanced);
+  const std::int64_t length = in.size(0) / parts;
+  const auto cut = [&](const at::Tensor& t) { return t.narrow(0, 0, parts * length).reshape({parts, length, -1}); };
+  const at::Tensor partial = narrow ? at::bmm(cut(g).mT(), cut(in), at::kFloat) : at::bmm(cut(g).mT(), cut(in));
+  sum.add_(partial.sum(0).to(sum.scalar_type()));
+  if (const std::int64_t rest = in.size(0) - parts * length; rest > 0) {
+    const at::Tensor last = g.narrow(0, parts * length, rest).t(), last_in = in.narrow(0, parts * length, rest);
+    sum.add_((narrow ? at::mm(last, last_in, at::kFloat) : at::mm(last, last_in)).to(sum.scalar_type()));
+  }
 }
 
 void add_input_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& weight) {

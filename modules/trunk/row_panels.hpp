@@ -7,11 +7,12 @@
 
 namespace cpize::trunk {
 
-/// Rows of one panel: `wanted` if positive, else rows / parts, but not so few that the calls cost more than the work: a
-/// GPU takes more rows in the time of a call.
-inline std::int64_t panel_rows(std::int64_t rows, std::int64_t parts, std::int64_t wanted, bool on_gpu = false) {
-  const std::int64_t fewest = on_gpu ? 4096 : 64, most = on_gpu ? 262144 : 32768;
-  return wanted > 0 ? wanted : std::clamp((rows + parts - 1) / parts, fewest, most);
+/// Rows of one panel: `wanted` if positive, else rows / parts, but not so few (`fewest`; 0: of rows as most panels have
+/// them) that the calls cost more than the work: a GPU takes more rows in the time of a call.
+inline std::int64_t panel_rows(std::int64_t rows, std::int64_t parts, std::int64_t wanted, bool on_gpu = false,
+                               std::int64_t fewest = 0) {
+  if (fewest == 0) fewest = on_gpu ? 1024 : 64;
+  return wanted > 0 ? wanted : std::clamp<std::int64_t>((rows + parts - 1) / parts, fewest, on_gpu ? 262144 : 32768);
 }
 
 /// f(begin, count) for each panel; not at all where there are no rows (an empty shard).
@@ -26,15 +27,16 @@ at::Tensor gradient_total(const at::Tensor& weight, bool wanted);
 /// The total as the gradient that autograd takes, in the dtype of the weight.
 at::Tensor as_gradient(const at::Tensor& total, const at::Tensor& weight);
 
-/// Into how many partial sums a product over `rows` is cut on a GPU, where one long product would keep few
-/// multiprocessors busy: a power of two, fewer where there are many `outputs` (rows of the result) or few rows.
-std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs);
+/// Into how many partial sums a product over `rows` is cut: a power of two, fewer where there are many `outputs` (rows of
+/// the result) or where the parts would have fewer than `shortest` rows.
+std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs, std::int64_t shortest = 256);
 /// Rows of a panel for which a kernel leaves operands of weight gradients in memory: rows / parts, in units that cut
 /// well into partial sums and into the kernels' tiles of 64 rows, which they write whole.
 std::int64_t operand_panel(std::int64_t rows, std::int64_t parts);
 
 /// total [out, in] += gradient [rows, out]^T x [rows, in], accumulated in the dtype of the total; in a fixed
-/// order, so that it repeats.
+/// order, so that it repeats. Sums in fp32 are cut into parts, whose results are added up pairwise: one long product
+/// would lose digits, and keep few multiprocessors of a GPU busy.
 void add_weight_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& x);
 /// total [rows, in] += gradient [rows, out] weight [out, in].
 void add_input_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& weight);

@@ -83,11 +83,9 @@ at::Tensor outer_product_mean(const Sharded<Msa>& m, const at::Tensor& mask, con
       box_of(Pair::spec, {m.global()[0], m.global()[2], m.global()[2]}, m.mesh()->shape(), m.mesh()->coordinates())
           .size;
   // A pair has hidden^2 channels here, so fewer pairs than of other panels are work enough for a GPU.
-  const std::int64_t tile_pairs = options.tile_pairs > 0 || !on_gpu
-                                      ? options.tile_pairs
-                                      : std::clamp<std::int64_t>(pairs[1] * pairs[2] / 32, 256, 262144);
+  const std::int64_t fewest = on_gpu ? 256 : 0;
   call->tile_rows = std::max<std::int64_t>(
-      1, panel_rows(pairs[1] * pairs[2], 32, tile_pairs, on_gpu) / std::max<std::int64_t>(1, pairs[2]));
+      1, panel_rows(pairs[1] * pairs[2], 32, options.tile_pairs, on_gpu, fewest) / std::max<std::int64_t>(1, pairs[2]));
   call->panel = panel_rows(mask.numel(), 16, options.panel_rows, on_gpu);
   for (const at::Tensor* t : {&m.local(), &w.norm, &w.norm_bias, &w.proj_a, &w.proj_b, &w.proj_o, &w.proj_o_bias})
     call->save |= at::GradMode::is_enabled() && t->requires_grad();

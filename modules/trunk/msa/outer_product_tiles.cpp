@@ -54,10 +54,8 @@ TileGradients tile_gradients(const OuterProductCall& call, const OuterProductWei
                              bool wants_proj_o_bias) {
   const Precision& p = call.precision;
   const at::Tensor proj_o = weights.proj_o.to(p.operand);
-  TileGradients total{{}, {}, gradient_total(weights.proj_o, wants_proj_o), {}};
-  if (wants_proj_o_bias)
-    total.proj_o_bias = gradient.sum(at::IntArrayRef({0, 1, 2}), /*keepdim=*/false,
-                                     at::promote_types(weights.proj_o_bias.scalar_type(), at::kFloat));
+  TileGradients total{
+      {}, {}, gradient_total(weights.proj_o, wants_proj_o), gradient_total(weights.proj_o_bias, wants_proj_o_bias)};
   const at::Tensor proj_o_total = wants_proj_o ? total.proj_o.t() : at::Tensor();  // [h h, token_z]
   if (wants_operands) {
     total.a = at::empty_like(call.a);
@@ -66,6 +64,8 @@ TileGradients tile_gradients(const OuterProductCall& call, const OuterProductWei
   }
   for_tiles(call, [&](std::int64_t sample, std::int64_t begin, std::int64_t rows) {
     const at::Tensor g = gradient[sample].narrow(0, begin, rows);  // [rows, columns, token_z]
+    if (wants_proj_o_bias)
+      total.proj_o_bias.add_(g.sum(at::IntArrayRef({0, 1}), /*keepdim=*/false, total.proj_o_bias.scalar_type()));
     const at::Tensor scaled = g.to(p.wide).div(call.count[sample].narrow(0, begin, rows).unsqueeze(-1)).to(p.operand);
     const at::Tensor a = rows_of(call, sample, begin, rows), b = call.b[sample].flatten(1);
     if (wants_proj_o) {  // sum over pairs of channels (x) scaled

@@ -30,7 +30,8 @@ class Backward {
     at::Tensor packed = at::empty_like(call_.sums);
     at::Tensor scaled = packed.narrow(-1, 0, d), delta = packed.narrow(-1, d, 1);
     at::div_out(scaled, gradient.reshape(o.sizes()).to(call_.precision.wide), denominators);
-    delta.copy_((scaled * o).sum(-1, /*keepdim=*/true));
+    // The gradients of scores are differences to delta, which cancel where few keys are left: without a digit lost.
+    delta.copy_((scaled.to(at::kDouble) * o).sum(-1, /*keepdim=*/true));
     return ExchangeInFlight(std::move(packed), Single::spec, SingleRow::spec, sums_shape(), call_.mesh)
         .finish()
         .contiguous();
@@ -54,7 +55,7 @@ class Backward {
         at::Tensor e = panel_logits(call_, panel(queries), keys[b], z, w_, call_.excluded[b], &bias);
         e.sub_(panel(maxima)).exp_();
         dvalues_[b].baddbmm_(e.transpose(1, 2), panel(dout));
-        const at::Tensor dl = at::bmm(panel(dout), values[b].transpose(1, 2)).sub_(panel(delta)).mul_(e);
+        const at::Tensor dl = score_gradients(panel(dout), values[b], panel(delta), e);
         e.reset();
         panel(dqueries_).copy_(at::bmm(dl, keys[b]));
         dkeys_[b].baddbmm_(dl.transpose(1, 2), panel(queries));
@@ -78,13 +79,11 @@ class Backward {
   at::Tensor token_gradient() {
     const auto as_rows = [](const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); };
     const auto operand = call_.precision.operand;
-    const at::Tensor tokens = as_rows(call_.column_tokens);  // none in an empty shard
+    const at::Tensor tokens = as_rows(call_.column_tokens);
     const at::Tensor dk = as_rows(call_.by_token(dkeys_)).to(operand);
     const at::Tensor dv = as_rows(call_.by_token(dvalues_)).to(operand);
-    if (tokens.size(0) > 0) {
-      add_weight_gradient(totals_.key, dk, tokens);
-      add_weight_gradient(totals_.value, dv, tokens);
-    }
+    add_weight_gradient(totals_.key, dk, tokens);
+    add_weight_gradient(totals_.value, dv, tokens);
     if (!wanted_[kKIn]) return {};
     at::Tensor dtokens = at::zeros(call_.column_tokens.sizes(), dkeys_.options());
     const at::Tensor flat = dtokens.view({tokens.size(0), tokens.size(1)});
@@ -111,6 +110,14 @@ class Backward {
   Shape sums_shape() const { return {call_.queries[0], call_.queries[1], call_.copies, call_.heads, call_.width + 1}; }
   bool through_norm() const { return wanted_[kZ] || wanted_[kNorm] || wanted_[kNormBias]; }
   bool through_bias() const { return through_norm() || wanted_[kBias]; }
+
+  /// e (do v^T - delta). Where few keys are left the difference cancels, and in fp32 its rounding would stand for a
+  /// gradient of zero: there it is taken in fp64.
+  at::Tensor score_gradients(const at::Tensor& dout, const at::Tensor& values, const at::Tensor& delta,
+                             const at::Tensor& e) const {
+    const auto exact = call_.precision.operand == at::kFloat ? at::kDouble : dout.scalar_type();
+    return at::bmm(dout.to(exact), values.to(exact).transpose(1, 2)).sub_(delta).mul_(e).to(dout.scalar_type());
+  }
 
   /// The same through the kernels: dl -> gradient of z, and the sum of what the gradients of the weights are made of.
   void fused_pair_gradients(std::int64_t b, std::int64_t begin, std::int64_t count, const at::Tensor& z,
