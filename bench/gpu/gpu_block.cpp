@@ -98,12 +98,8 @@ Work forward_work(const std::string& block, double pairs, double own, double tok
 
 const std::vector<std::string>& gpu_block_names() {
   static const std::vector<std::string> names{
-      "tri_mul_out",          "tri_mul_in",
-      "tri_att_start",        "tri_att_end",
-      "transition",           "pair_init",
-      "attention_pair_bias",  "pairformer_layer",
-      "outer_product_mean",   "pair_weighted_averaging",
-      "tri_att_start_library"};  // by the library's attention, as on GPUs that have no kernels of ours
+      "tri_mul_out", "tri_mul_in",          "tri_att_start",    "tri_att_end",        "transition",
+      "pair_init",   "attention_pair_bias", "pairformer_layer", "outer_product_mean", "pair_weighted_averaging"};
   return names;
 }
 

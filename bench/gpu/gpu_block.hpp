@@ -22,7 +22,8 @@ struct GpuBlockRun {
 };
 
 /// The trunk's blocks with 128 pair channels, 384 token channels, 4 and 16 heads, an MSA of 1,024 rows, batch 1. Beside
-/// them there is pairformer_layer_dropout, as in training: dropout makes the residual stream fp32.
+/// them there are pairformer_layer_dropout, as in training, where dropout makes the residual stream fp32, and
+/// tri_att_start_library, by the library's attention, as on GPUs that have no kernels of ours.
 const std::vector<std::string>& gpu_block_names();
 
 class GpuBlock {

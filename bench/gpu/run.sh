@@ -24,6 +24,7 @@ pair() {
 alone one_bf16 --dtypes bf16 --tokens 512,1024,2048,4096 --runs 7
 alone one_bf16_triangle_8192 --blocks tri_mul_out --dtypes bf16 --tokens 8192 --runs 3
 alone one_bf16_plain --blocks tri_mul_out,tri_att_start,transition --plain --dtypes bf16 --tokens 1024,2048 --runs 3 --benchmark_filter=plain
+alone one_bf16_library --blocks tri_att_start_library --dtypes bf16 --tokens 512,1024,2048 --runs 5
 alone one_bf16_graph --blocks pairformer_layer --graph --dtypes bf16 --tokens 256,512,1024 --runs 7 --benchmark_filter=graph
 alone one_fp32 --dtypes fp32 --tokens 512,1024,2048 --runs 3
 if [ "$gpus" -ge 2 ]; then

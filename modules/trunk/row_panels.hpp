@@ -27,8 +27,8 @@ at::Tensor gradient_total(const at::Tensor& weight, bool wanted);
 /// The total as the gradient that autograd takes, in the dtype of the weight.
 at::Tensor as_gradient(const at::Tensor& total, const at::Tensor& weight);
 
-/// Into how many partial sums a product over `rows` is cut: a power of two, fewer where there are many `outputs` (rows of
-/// the result) or where the parts would have fewer than `shortest` rows.
+/// Into how many partial sums a product over `rows` is cut: a power of two, fewer where there are many `outputs` (rows
+/// of the result) or where the parts would have fewer than `shortest` rows.
 std::int64_t partial_sums(std::int64_t rows, std::int64_t outputs, std::int64_t shortest = 256);
 /// Rows of a panel for which a kernel leaves operands of weight gradients in memory: rows / parts, in units that cut
 /// well into partial sums and into the kernels' tiles of 64 rows, which they write whole.
