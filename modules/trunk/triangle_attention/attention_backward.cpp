@@ -25,13 +25,7 @@ class Backward {
         through_bias_(through_norm_ || wanted[kLinear]),
         through_heads_(through_bias_ || wanted[kQ] || wanted[kK] || wanted[kV] || wanted[kG]),
         bias_(bias_rows(call, x, w_)) {
-    const auto total = [&](const at::Tensor& weight, AttentionGradient which) {
-      return gradient_total(weight, wanted[which]);
-    };
-    totals_ = {total(weights.norm, kNorm),     total(weights.norm_bias, kNormBias),
-               total(weights.linear, kLinear), total(weights.q, kQ),
-               total(weights.k, kK),           total(weights.v, kV),
-               total(weights.o, kO),           total(weights.g, kG)};
+    totals_ = gradient_totals(weights, wanted);
     const auto wide_norm = at::promote_types(p_.norm, at::kFloat);
     if (through_norm_) {
       dnormed_ = call.empty_rows(x.size(3), wide_norm, x.device());
@@ -87,12 +81,7 @@ class Backward {
 
   bool through_heads() const { return through_heads_; }
 
-  AttentionWeights result(const AttentionWeights& weights) const {
-    return {as_gradient(totals_.norm, weights.norm),     as_gradient(totals_.norm_bias, weights.norm_bias),
-            as_gradient(totals_.linear, weights.linear), as_gradient(totals_.q, weights.q),
-            as_gradient(totals_.k, weights.k),           as_gradient(totals_.v, weights.v),
-            as_gradient(totals_.o, weights.o),           as_gradient(totals_.g, weights.g)};
-  }
+  AttentionWeights result(const AttentionWeights& weights) const { return as_gradients(totals_, weights); }
 
  private:
   /// One head of one panel of rows.

@@ -92,13 +92,7 @@ class Backward {
         wanted_(wanted),
         through_norm_(wanted[kX] || wanted[kNorm] || wanted[kNormBias]),
         through_bias_(through_norm_ || wanted[kLinear]) {
-    const auto total = [&](const at::Tensor& weight, AttentionGradient which) {
-      return gradient_total(weight, wanted[which]);
-    };
-    totals_ = {total(weights.norm, kNorm),     total(weights.norm_bias, kNormBias),
-               total(weights.linear, kLinear), total(weights.q, kQ),
-               total(weights.k, kK),           total(weights.v, kV),
-               total(weights.o, kO),           total(weights.g, kG)};
+    totals_ = gradient_totals(weights, wanted);
     if (wanted[kX]) dx_ = call.empty_rows(x.size(3), x.scalar_type(), x.device());
   }
 
@@ -111,11 +105,7 @@ class Backward {
       rows(b, begin, count, whole[b], through_bias_ ? dwhole[b] : at::Tensor());
     });
     if (through_bias_) bias(call_.bias_gradient(dwhole, call_.rows_spec()));
-    return {dx_,
-            {as_gradient(totals_.norm, weights.norm), as_gradient(totals_.norm_bias, weights.norm_bias),
-             as_gradient(totals_.linear, weights.linear), as_gradient(totals_.q, weights.q),
-             as_gradient(totals_.k, weights.k), as_gradient(totals_.v, weights.v), as_gradient(totals_.o, weights.o),
-             as_gradient(totals_.g, weights.g)}};
+    return {dx_, as_gradients(totals_, weights)};
   }
 
  private:

@@ -43,8 +43,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     at::Tensor mask_rows = call.to_rows(mask.to(call.precision.operand));
     if (call.save) call.mask = mask_rows;
     at::Tensor y = call.empty_rows(z.size(-1), call.precision.operand, z.device());
-    const auto forward_rows = call.efficient ? efficient_attention_forward : attention_forward;
-    forward_rows(call, rows_of_pairs(call, z), mask_rows, weights, y);
+    const auto attend = call.efficient ? efficient_attention_forward : attention_forward;
+    attend(call, rows_of_pairs(call, z), mask_rows, weights, y);
     mask_rows.reset();
     return call.to_pairs(std::move(y));
   }
@@ -76,11 +76,12 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                            const AttentionWeights& weights, at::Tensor dy,
                                            const WantedAttention& wanted) {
     dy = rows_of_pairs(call, dy);
-    const at::Tensor rows = rows_of_pairs(call, z);
+    at::Tensor rows = rows_of_pairs(call, z);
     const bool own_gradient = call.exchanges_rows();  // what arrived in an exchange is nobody else's
     AttentionGradients g = call.efficient
                                ? efficient_attention_backward(call, rows, call.mask, weights, dy, wanted)
                                : attention_backward(call, rows, call.mask, weights, dy, wanted, own_gradient);
+    rows.reset();
     dy.reset();
     if (g.x.defined()) g.x = call.to_pairs(std::move(g.x));
     return g;

@@ -40,6 +40,23 @@ at::Tensor key_bias(const at::Tensor& mask, at::ScalarType wide) {
   return wide == at::kDouble || bias.numel() == 0 ? bias : bias.sub_(bias.amax(-1, /*keepdim=*/true));
 }
 
+AttentionWeights gradient_totals(const AttentionWeights& weights, const WantedAttention& wanted) {
+  const auto total = [&](const at::Tensor& weight, AttentionGradient which) {
+    return gradient_total(weight, wanted[which]);
+  };
+  return {total(weights.norm, kNorm),     total(weights.norm_bias, kNormBias),
+          total(weights.linear, kLinear), total(weights.q, kQ),
+          total(weights.k, kK),           total(weights.v, kV),
+          total(weights.o, kO),           total(weights.g, kG)};
+}
+
+AttentionWeights as_gradients(const AttentionWeights& totals, const AttentionWeights& weights) {
+  return {as_gradient(totals.norm, weights.norm),     as_gradient(totals.norm_bias, weights.norm_bias),
+          as_gradient(totals.linear, weights.linear), as_gradient(totals.q, weights.q),
+          as_gradient(totals.k, weights.k),           as_gradient(totals.v, weights.v),
+          as_gradient(totals.o, weights.o),           as_gradient(totals.g, weights.g)};
+}
+
 at::Tensor head_weights(const AttentionWeights& w, std::int64_t head, std::int64_t width) {
   const auto rows = [&](const at::Tensor& weight) { return weight.narrow(0, head * width, width); };
   return at::cat({rows(w.q), rows(w.k), rows(w.v), rows(w.g)});

@@ -35,6 +35,10 @@ at::Tensor bias_rows(const AttentionCall& call, const at::Tensor& x, const Atten
 /// fp64 rounds them to 1.2e-7, as the published model does.
 at::Tensor key_bias(const at::Tensor& mask, at::ScalarType wide);
 
+/// gradient_total() and as_gradient() of all weights.
+AttentionWeights gradient_totals(const AttentionWeights& weights, const WantedAttention& wanted);
+AttentionWeights as_gradients(const AttentionWeights& totals, const AttentionWeights& weights);
+
 /// One head's weights of q, k, v and the gate, one after the other: [4 d, C].
 at::Tensor head_weights(const AttentionWeights& w, std::int64_t head, std::int64_t width);
 

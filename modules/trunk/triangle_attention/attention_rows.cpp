@@ -35,8 +35,8 @@ IncomingRows::IncomingRows(const AttentionCall& call, at::Tensor local, const Ro
 }
 
 void IncomingRows::start() {
-  if (!call_.exchanges_rows() || started_ == windows_.count()) return;
-  const std::int64_t begin = windows_.size * started_++;
+  if (!call_.exchanges_rows() || taken_ == windows_.count()) return;
+  const std::int64_t begin = windows_.size * taken_;
   coming_.emplace(local_, Pair::spec, call_.rows_spec(), call_.with_channels(local_), call_.mesh,
                   exchange_window(call_, ExchangeWindow::Side::target, begin, windows_.size));
 }

@@ -38,8 +38,8 @@ class IncomingRows {
   const AttentionCall& call_;
   at::Tensor local_;
   RowWindows windows_;
-  std::int64_t started_ = 0, taken_ = 0;
-  std::optional<ExchangeInFlight> coming_;
+  std::int64_t taken_ = 0;
+  std::optional<ExchangeInFlight> coming_;  // window taken_
 };
 
 /// Rows in core form that become a shard of pairs.
