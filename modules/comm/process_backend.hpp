@@ -10,7 +10,8 @@
 
 namespace cpize::comm {
 
-/// Whether GPUs of one machine exchange by reading each other's memory (nccl/peer_copies.hpp).
+/// Whether GPUs of one machine exchange by reading each other's memory (nccl/peer_copies.hpp). mpi does so only where
+/// `always` asks for it, between the GPUs that are current when the ranks join.
 enum class PeerCopiesChoice { where_possible, always, never };
 
 struct ProcessBackendOptions {

@@ -51,7 +51,8 @@ struct WorldOptions {
   std::size_t largest_message = std::size_t{1} << 30;
   /// Whether every rank's operation is compared before it is done. mpi always does; over nccl it costs a wait for each.
   bool check_collectives = false;
-  /// nccl: whether GPUs of one machine exchange by copy engines; `always` is a ConfigError where they cannot.
+  /// Whether GPUs of one machine exchange by copy engines; `always` is a ConfigError where they cannot. mpi stages
+  /// through the host otherwise.
   PeerCopiesChoice peer_copies = PeerCopiesChoice::where_possible;
 
   /// Takes CPIZE_TIMEOUT and CPIZE_JOIN_TIMEOUT (seconds), CPIZE_CHECK_COLLECTIVES and CPIZE_PEER_COPIES (0: never, 1:

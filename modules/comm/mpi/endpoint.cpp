@@ -77,6 +77,25 @@ bool Endpoint::done(MPI_Request& request) {
   return one != 0;
 }
 
+bool Endpoint::one_machine() const {
+  MPI_Comm here = MPI_COMM_NULL;
+  int ranks_here = 0;
+  check(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here), "MPI_Comm_split_type");
+  check(MPI_Comm_size(here, &ranks_here), "MPI_Comm_size");
+  check(MPI_Comm_free(&here), "MPI_Comm_free");
+  return ranks_here == size_;
+}
+
+std::string Endpoint::from_rank_0(std::string text) const {
+  auto length = static_cast<int>(text.size());
+  check(MPI_Bcast(&length, 1, MPI_INT, 0, communicator_), "MPI_Bcast");
+  text.resize(static_cast<std::size_t>(length));
+  check(MPI_Bcast(text.data(), length, MPI_CHAR, 0, communicator_), "MPI_Bcast");
+  return text;
+}
+
+void Endpoint::meet() const { check(MPI_Barrier(communicator_), "MPI_Barrier"); }
+
 void Endpoint::finalize() {
   check(MPI_Comm_free(&communicator_), "MPI_Comm_free");
   check(MPI_Finalize(), "MPI_Finalize");

@@ -32,6 +32,11 @@ class Endpoint {
   bool done(Requests& requests);
   bool done(MPI_Request& request);
 
+  /// Collectives: whether all ranks share their memory; the text that rank 0 has; waits for all ranks.
+  bool one_machine() const;
+  std::string from_rank_0(std::string text) const;
+  void meet() const;
+
   /// Collective over the world; every message must have ended.
   void finalize();
 

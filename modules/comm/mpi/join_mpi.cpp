@@ -1,3 +1,6 @@
+#include <ATen/Context.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include "comm/mpi/mpi_backend.hpp"
 #include "error/error.hpp"
 
@@ -13,7 +16,10 @@ c10::intrusive_ptr<ProcessBackend> join_mpi(const LaunchEnvironment& launch, con
   if (endpoint->rank() != launch.rank)
     throw ConfigError("MPI calls this process rank " + std::to_string(endpoint->rank()) + ", but " + launch.source +
                       " says rank " + std::to_string(launch.rank) + "; launch with: " + launch.line);
-  return c10::make_intrusive<mpi::MpiBackend>(std::move(endpoint), options);
+  auto backend = c10::make_intrusive<mpi::MpiBackend>(std::move(endpoint), options);
+  if (options.peer_copies == PeerCopiesChoice::always && at::hasCUDA())
+    backend->copy_between({at::kCUDA, c10::impl::VirtualGuardImpl(at::kCUDA).getDevice().index()}, options.join_timeout);
+  return backend;
 }
 
 }  // namespace cpize::comm

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/call_site.hpp"
+#include "comm/mpi/meeting.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm::mpi {
@@ -61,6 +62,17 @@ MpiBackend::MpiBackend(std::unique_ptr<Endpoint> endpoint, const ProcessBackendO
       end_.wait_for(lock, std::chrono::milliseconds(open_.empty() ? 50 : 5));
     }
   });
+}
+
+void MpiBackend::copy_between(at::Device gpu, std::chrono::milliseconds join_timeout) {
+  if (getSize() == 1) return;
+  std::lock_guard lock(mutex_);
+  Meeting meeting(*endpoint_, join_timeout);
+  std::string why;
+  const nccl::PeerCopiesOptions options{timeout_, [this] { return failure(); }};
+  peers_ = nccl::PeerCopies::join(meeting.store(), rank_, size_, gpu, options, why);
+  meeting.leave();
+  if (!peers_) throw ConfigError("CPIZE_PEER_COPIES=1, but the ranks cannot read each other's GPU memory: " + why);
 }
 
 MpiBackend::~MpiBackend() {
@@ -207,7 +219,27 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall_base(at::Tensor& output, at:
   if (output_splits.size() != ranks || input_splits.size() != ranks)
     throw ContractError("mpi backend: alltoall_base wants one split a rank (" + std::to_string(ranks) + "), got " +
                         std::to_string(output_splits.size()) + " and " + std::to_string(input_splits.size()));
+  if (output.is_cuda() && supportsTensorAlloc(output.device().index()))
+    return peers_->alltoall_base(output, input, output_splits, input_splits);
   return post({c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, output, input, output_splits, input_splits, {}});
+}
+
+c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                                    const c10d::AllToAllOptions&) {
+  const auto ranks = static_cast<std::size_t>(getSize());
+  if (!peers_)
+    throw ContractError("mpi backend: alltoall of strided pieces needs GPUs that read each other's memory");
+  if (outputs.size() != ranks || inputs.size() != ranks)
+    throw ContractError("mpi backend: alltoall wants one piece a rank (" + std::to_string(ranks) + "), got " +
+                        std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));
+  return peers_->alltoall(outputs, inputs);
+}
+
+bool MpiBackend::supportsTensorAlloc(c10::DeviceIndex device) { return peers_ && peers_->takes(device); }
+
+at::Tensor MpiBackend::allocateTensor(long elements, at::TensorOptions options) {
+  if (!peers_) throw ContractError("mpi backend: there is no memory that peers can read");
+  return peers_->allocate({elements}, options);
 }
 
 c10::intrusive_ptr<c10d::Work> MpiBackend::barrier(const c10d::BarrierOptions&) {
@@ -261,6 +293,7 @@ c10::intrusive_ptr<c10d::Backend> MpiBackend::spare() {
 }
 
 void MpiBackend::leave() {
+  if (peers_) peers_->synchronize();
   const auto deadline = Clock::now() + timeout_;
   {
     std::lock_guard lock(mutex_);
@@ -289,6 +322,7 @@ void MpiBackend::leave() {
   std::lock_guard lock(mutex_);
   if (size_ > 1) MPI_Cancel(&hearing_), MPI_Wait(&hearing_, MPI_STATUS_IGNORE);
   finalized_ = true;
+  peers_.reset();
   endpoint_->finalize();
 }
 

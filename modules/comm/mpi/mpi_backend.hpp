@@ -2,7 +2,8 @@
 // end.
 //
 // alltoall_base with splits, allreduce (SUM, MAX, MIN) and barrier; every dtype of ATen; any length. Tensors on a GPU
-// are staged through the host. Work is started at once and ends in wait(), which also moves the other operations of
+// are staged through the host; on request, and on one machine, all-to-all exchanges between GPUs (or on one that all
+// ranks share) are copies by their copy engines instead (comm/nccl/peer_copies.hpp). Work is started at once and ends in wait(), which also moves the other operations of
 // this rank on; a background thread does so now and then. An operation belongs to the operations of the same number on
 // the other ranks, whichever thread starts it.
 //
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "comm/mpi/operation.hpp"
+#include "comm/nccl/peer_copies.hpp"
 #include "comm/process_backend.hpp"
 
 namespace cpize::comm::mpi {
@@ -24,6 +26,9 @@ class MpiBackend : public ProcessBackend {
  public:
   MpiBackend(std::unique_ptr<Endpoint> endpoint, const ProcessBackendOptions& options);
   ~MpiBackend() override;
+
+  /// Exchanges of tensors on `gpu` are peer copies from now on. A collective; ConfigError where they are not possible.
+  void copy_between(at::Device gpu, std::chrono::milliseconds join_timeout);
 
   const std::string getBackendName() const override { return "mpi"; }
   at::Device device() const override { return at::kCPU; }
@@ -34,6 +39,12 @@ class MpiBackend : public ProcessBackend {
                                                std::vector<std::int64_t>& output_splits,
                                                std::vector<std::int64_t>& input_splits,
                                                const c10d::AllToAllOptions& options = {}) override;
+  /// Strided pieces, where peers read each other's memory (supportsTensorAlloc), see peer_copies.hpp.
+  c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                          const c10d::AllToAllOptions& options = {}) override;
+  /// Memory that peers can read.
+  bool supportsTensorAlloc(c10::DeviceIndex device) override;
+  at::Tensor allocateTensor(long elements, at::TensorOptions options = {}) override;
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options = {}) override;
 
   std::string failure() noexcept override;
@@ -78,6 +89,7 @@ class MpiBackend : public ProcessBackend {
   bool finalized_ = false, ending_ = false;
   std::condition_variable end_;
   std::thread background_;
+  std::shared_ptr<nccl::PeerCopies> peers_;
 };
 
 }  // namespace cpize::comm::mpi

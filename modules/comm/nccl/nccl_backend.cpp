@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include <algorithm>
@@ -98,16 +97,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall_base(at::Tensor& output, at
   check({c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, output, input, output_splits, input_splits, {}});
   if (!supportsTensorAlloc(gpu_.index()))
     return group_->alltoall_base(output, input, output_splits, input_splits, options);
-  const auto cut = [](const at::Tensor& t, at::IntArrayRef splits) {
-    std::vector<at::Tensor> pieces;
-    std::int64_t begin = 0;
-    for (const auto count : splits) {
-      pieces.push_back(t.narrow(0, begin, count));
-      begin += count;
-    }
-    return pieces;
-  };
-  return peers_->alltoall(cut(output, output_splits), cut(input, input_splits));
+  return peers_->alltoall_base(output, input, output_splits, input_splits);
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
@@ -132,8 +122,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& ou
 }
 
 bool NcclBackend::supportsTensorAlloc(c10::DeviceIndex device) {
-  return peers_ && device == gpu_.index() &&
-         c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None;
+  return peers_ && peers_->takes(device);
 }
 
 at::Tensor NcclBackend::allocateTensor(long elements, at::TensorOptions options) {

@@ -4,6 +4,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/record_function.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <algorithm>
@@ -68,18 +69,22 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     board_ = PeerBoard::join(met, "peers/board", rank_, size_, why);
     if (!board_) return why;
 
-    const std::string objection = make_memory();
+    Offer offer;
+    const std::string objection = make_memory(offer);
     const auto say = [&](const char* key, const std::string& value) {
       met.put(std::string(key) + "/" + std::to_string(rank_), value);
     };
-    say("peers/flags", {own_flags_.begin(), own_flags_.end()});
-    say("peers/memory", {trial_name_.begin(), trial_name_.end()});
-    say("peers/offset", std::to_string(trial_offset_));
+    say("peers/flags", {offer.flags.begin(), offer.flags.end()});
+    say("peers/memory", {offer.memory.begin(), offer.memory.end()});
+    say("peers/offset", std::to_string(offer.offset));
     why = first_objection(met, "peers/named", rank_, size_, objection);
     if (!why.empty()) return why;
-    why = first_objection(met, "peers/opened", rank_, size_, open_peers(met));
-    trial_.reset();
-    return why;
+    return first_objection(met, "peers/opened", rank_, size_, open_peers(met));
+  }
+
+  bool takes(c10::DeviceIndex device) const override {
+    return device == gpu_.index() &&
+           c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None;
   }
 
   at::Tensor allocate(at::IntArrayRef sizes, const at::TensorOptions& options) override {
@@ -87,6 +92,25 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
   }
 
   c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor> outputs, std::vector<at::Tensor> inputs) override;
+
+  c10::intrusive_ptr<c10d::Work> alltoall_base(const at::Tensor& output, const at::Tensor& input,
+                                               at::IntArrayRef output_splits, at::IntArrayRef input_splits) override {
+    const auto cut = [](const at::Tensor& t, at::IntArrayRef splits) {
+      std::vector<at::Tensor> pieces;
+      std::int64_t begin = 0;
+      for (const auto count : splits) {
+        pieces.push_back(t.narrow(0, begin, count));
+        begin += count;
+      }
+      return pieces;
+    };
+    return alltoall(cut(output, output_splits), cut(input, input_splits));
+  }
+
+  void synchronize() override {
+    const c10::cuda::CUDAGuard guard(gpu_);
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
+  }
 
   /// Everything that `wait` of this exchange promises.
   void finish(const std::shared_ptr<Exchange>& exchange) {
@@ -106,23 +130,30 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
   static constexpr std::int64_t ready_flag(int q) { return kLine * q; }
   static constexpr std::int64_t has_flag(int q) { return kLine * (PeerNotice::kMostRanks + q); }
 
+  /// What the peers open, and try out, at the start.
+  struct Offer {
+    MemoryName flags{}, memory{};
+    at::Tensor trial;  // lies in the memory at the offset, and holds this rank's number
+    std::int64_t offset = 0;
+  };
+
   /// Flags, and some memory of the pool that tries out what will be done with it. Returns an objection.
-  std::string make_memory() {
+  std::string make_memory(Offer& offer) {
     if (!stream_flags_.open()) return "the driver has no stream memory operations";
     C10_CUDA_CHECK(cudaMalloc(&flags_, kFlagsBytes));
     C10_CUDA_CHECK(cudaMemset(flags_, 0, kFlagsBytes));
-    if (const std::string objection = name_memory(flags_, own_flags_); !objection.empty()) return objection;
+    if (const std::string objection = name_memory(flags_, offer.flags); !objection.empty()) return objection;
     pool_.emplace(gpu_);
     try {
-      trial_ = allocate({1 << 20}, at::TensorOptions(gpu_).dtype(at::kByte));
+      offer.trial = allocate({1 << 20}, at::TensorOptions(gpu_).dtype(at::kByte));
     } catch (const ResourceError& e) {
       return e.what();
     }
-    trial_.fill_(rank_);
+    offer.trial.fill_(rank_);
     C10_CUDA_CHECK(cudaDeviceSynchronize());
-    const SharedAllocation& holder = *pool_->holder_of(trial_);
-    trial_name_ = holder.name;
-    trial_offset_ = static_cast<char*>(trial_.data_ptr()) - holder.begin;
+    const SharedAllocation& holder = *pool_->holder_of(offer.trial);
+    offer.memory = holder.name;
+    offer.offset = static_cast<char*>(offer.trial.data_ptr()) - holder.begin;
     return "";
   }
 
@@ -164,9 +195,6 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
   PeerBoard board_;
   std::optional<SharedPool> pool_;
   char* flags_ = nullptr;
-  MemoryName own_flags_{}, trial_name_{};
-  at::Tensor trial_;
-  std::int64_t trial_offset_ = 0;
   std::mutex mutex_;
   std::vector<Peer> peers_;
   std::uint64_t number_ = 0;

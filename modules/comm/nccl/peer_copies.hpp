@@ -43,6 +43,9 @@ class PeerCopies {
   PeerCopies& operator=(const PeerCopies&) = delete;
   virtual ~PeerCopies() = default;
 
+  /// Whether tensors there can be exchanged now: on this rank's GPU, unless it captures a CUDA graph.
+  virtual bool takes(c10::DeviceIndex device) const = 0;
+
   /// Memory that peers can read. What else is sent is copied there first.
   virtual at::Tensor allocate(at::IntArrayRef sizes, const at::TensorOptions& options) = 0;
 
@@ -50,6 +53,14 @@ class PeerCopies {
   /// many elements and one dtype, of at most six dimensions; undefined or empty where nothing moves. Sizes are compared
   /// always (PeerError). Outputs may have any strides without overlap; in order of their dimensions as the sender's.
   virtual c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor> outputs, std::vector<at::Tensor> inputs) = 0;
+
+  /// The same for pieces that lie one behind the other, with the elements of each.
+  virtual c10::intrusive_ptr<c10d::Work> alltoall_base(const at::Tensor& output, const at::Tensor& input,
+                                                       at::IntArrayRef output_splits,
+                                                       at::IntArrayRef input_splits) = 0;
+
+  /// Blocks until this GPU has done what it was given: nobody reads its memory for an exchange that was waited for.
+  virtual void synchronize() = 0;
 };
 
 }  // namespace cpize::comm::nccl
