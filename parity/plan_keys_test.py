@@ -51,11 +51,11 @@ def consumers(*ids):
         reached |= more
 
 
-def stale_after(path, old=None, new=None):
+def stale_after(path, old=None, new=None, appended='\nstatic_assert(true, "edited");\n'):
     """What changes its key when `path` is edited; the edit is undone."""
     file = root / "src" / path
     before_text, before = file.read_text(), keys()
-    file.write_text(before_text.replace(old, new) if old else before_text + "\n// edited\n")
+    file.write_text(before_text.replace(old, new) if old else before_text + appended)
     assert file.read_text() != before_text, f"the edit of {path} changed nothing"
     after = keys()
     file.write_text(before_text)
@@ -76,6 +76,8 @@ users = {i for i, t in tasks.items() if any("/modules/layout" in u["dir"] for u 
 expect("redistribute", stale_after("modules/layout/redistribute.cpp"), consumers(*users))
 assert {"infra", "tri_mul_out", "feature.asym_id", "end_to_end"} <= users, sorted(users)
 expect("a header of redistribute", stale_after("modules/layout/exchange.hpp"), consumers(*users))
+for path in ("modules/trunk/tri_mul_out.cpp", "modules/layout/exchange.hpp"):
+    expect(f"a comment in {path}", stale_after(path, appended="\n\n// edited\n"), set())
 expect("a comment in docs", stale_after("docs/layouts.md"), set())
 expect("a README", stale_after("README.md"), set())
 shutil.rmtree(root)

@@ -7,6 +7,7 @@
 #include "trunk/parameters.hpp"
 
 namespace cpize::trunk {
+
 at::Tensor gradient_total(const at::Tensor& weight, bool wanted) {
   if (!wanted) return {};
   return at::zeros(weight.sizes(), weight.options().dtype(at::promote_types(weight.scalar_type(), at::kFloat)));
@@ -39,18 +40,18 @@ void add_weight_gradient(const at::Tensor& total, const at::Tensor& gradient, co
     sum.addmm_(g.t(), in);
     return;
   }
+  const auto product = [&](const at::Tensor& a, const at::Tensor& b) {  // [parts, out, rows] x [parts, rows, in]
+    return narrow ? at::bmm(a, b, at::kFloat) : at::bmm(a, b);
+  };
   // A part is long enough for a GPU's narrow products, and elsewhere that its result is smaller than its operands.
   const std::int64_t outputs = g.size(1), inputs = in.size(1);
   const std::int64_t balanced = std::max<std::int64_t>(64, 2 * outputs * inputs / (outputs + inputs));
   const std::int64_t parts = narrow ? partial_sums(in.size(0), outputs) : partial_sums(in.size(0), outputs, balanced);
-  const std::int64_t length = in.size(0) / parts;
+  const std::int64_t length = in.size(0) / parts, rest = in.size(0) - parts * length;
   const auto cut = [&](const at::Tensor& t) { return t.narrow(0, 0, parts * length).reshape({parts, length, -1}); };
-  const at::Tensor partial = narrow ? at::bmm(cut(g).mT(), cut(in), at::kFloat) : at::bmm(cut(g).mT(), cut(in));
-  sum.add_(partial.sum(0).to(sum.scalar_type()));
-  if (const std::int64_t rest = in.size(0) - parts * length; rest > 0) {
-    const at::Tensor last = g.narrow(0, parts * length, rest).t(), last_in = in.narrow(0, parts * length, rest);
-    sum.add_((narrow ? at::mm(last, last_in, at::kFloat) : at::mm(last, last_in)).to(sum.scalar_type()));
-  }
+  const auto last = [&](const at::Tensor& t) { return t.narrow(0, parts * length, rest).unsqueeze(0); };
+  sum.add_(product(cut(g).mT(), cut(in)).sum(0).to(sum.scalar_type()));
+  if (rest > 0) sum.add_(product(last(g).mT(), last(in)).squeeze(0).to(sum.scalar_type()));
 }
 
 void add_input_gradient(const at::Tensor& total, const at::Tensor& gradient, const at::Tensor& weight) {

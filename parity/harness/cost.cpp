@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <cmath>
+
 #include "parity/harness/execute.hpp"
 #include "parity/harness/peak_bytes.hpp"
 #include "parity/harness/ranks.hpp"
@@ -49,11 +51,18 @@ Costs peaks(PeakBytes& bytes_held, bool warm_up, const Forward& forward,
   return costs;
 }
 
+/// Tokens at which a shard of `setting` has no fewer bytes than one of 4 n tokens on two ranks in two bytes each: the
+/// constants of a GPU (an allocator's granularity, work spaces of libraries, smallest panels) are small beside it.
+std::int64_t tokens_on_a_gpu(std::int64_t n, const Setting& setting) {
+  const double ranks_a_byte = setting.mesh.cp_size() / static_cast<double>(c10::elementSize(setting.dtype));
+  return n * std::max<std::int64_t>(4, std::llround(std::ceil(4 * std::sqrt(ranks_a_byte))));
+}
+
 Run cost_run(const BlockCase& block, const Setting& setting) {
   Run run{"cost", block.sizes(), MaskKind::random, 0};
   for (const auto& [letter, value] : block.cost_sizes()) run.sizes.set(letter, value);
   run.sizes.set("B", setting.mesh.extent(Axis::dp));
-  if (setting.device_type != at::kCPU) run.sizes.set("N", 4 * run.sizes["N"]);
+  if (setting.device_type != at::kCPU) run.sizes.set("N", tokens_on_a_gpu(run.sizes["N"], setting));
   run.valid_tokens = run.sizes["N"];
   return run;
 }
@@ -182,8 +191,11 @@ void measure_cost(const BlockCase& block, const Setting& setting, Cell& cell) {
                  bound == block.bounds().end() ? std::nullopt : std::optional(bound->second(point)));
   }
   if (!reports_here()) return;
-  for (const auto& [name, value] : serial_costs(block, serial, run, setting, inputs, gradients))
-    cell.counter("serial." + name, value);
+  try {
+    for (const auto& [name, value] : serial_costs(block, serial, run, setting, inputs, gradients))
+      cell.counter("serial." + name, value);
+  } catch (const c10::OutOfMemoryError&) {  // what several GPUs hold may be too large for one
+  }
 }
 
 }  // namespace cpize::parity

@@ -35,9 +35,9 @@ using CostBound = std::function<double(const CostPoint&)>;
 /// saved_bytes          held between forward and backward, without inputs and outputs
 const std::vector<std::string>& cost_counters();
 
-/// Runs the port once more at cost_size() in the setting (on a GPU at four times its N, since an allocator's
-/// granularity and the work spaces of libraries are constants) and adds the counters, and serial's own peaks, to
-/// `cell`. Does nothing where the case has no cost size.
+/// Runs the port once more at cost_size() in the setting (on a GPU at four times its N or more, since an
+/// allocator's granularity and the work spaces of libraries are constants) and adds the counters, and serial's own
+/// peaks where they fit, to `cell`. Does nothing where the case has no cost size.
 void measure_cost(const BlockCase& block, const Setting& setting, Cell& cell);
 
 }  // namespace cpize::parity

@@ -18,7 +18,8 @@ c10::intrusive_ptr<ProcessBackend> join_mpi(const LaunchEnvironment& launch, con
                       " says rank " + std::to_string(launch.rank) + "; launch with: " + launch.line);
   auto backend = c10::make_intrusive<mpi::MpiBackend>(std::move(endpoint), options);
   if (options.peer_copies == PeerCopiesChoice::always && at::hasCUDA())
-    backend->copy_between({at::kCUDA, c10::impl::VirtualGuardImpl(at::kCUDA).getDevice().index()}, options.join_timeout);
+    backend->copy_between({at::kCUDA, c10::impl::VirtualGuardImpl(at::kCUDA).getDevice().index()},
+                          options.join_timeout);
   return backend;
 }
 

@@ -227,8 +227,7 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall_base(at::Tensor& output, at:
 c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
                                                     const c10d::AllToAllOptions&) {
   const auto ranks = static_cast<std::size_t>(getSize());
-  if (!peers_)
-    throw ContractError("mpi backend: alltoall of strided pieces needs GPUs that read each other's memory");
+  if (!peers_) throw ContractError("mpi backend: alltoall of strided pieces needs GPUs that read each other's memory");
   if (outputs.size() != ranks || inputs.size() != ranks)
     throw ContractError("mpi backend: alltoall wants one piece a rank (" + std::to_string(ranks) + "), got " +
                         std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));

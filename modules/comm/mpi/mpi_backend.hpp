@@ -3,9 +3,9 @@
 //
 // alltoall_base with splits, allreduce (SUM, MAX, MIN) and barrier; every dtype of ATen; any length. Tensors on a GPU
 // are staged through the host; on request, and on one machine, all-to-all exchanges between GPUs (or on one that all
-// ranks share) are copies by their copy engines instead (comm/nccl/peer_copies.hpp). Work is started at once and ends in wait(), which also moves the other operations of
-// this rank on; a background thread does so now and then. An operation belongs to the operations of the same number on
-// the other ranks, whichever thread starts it.
+// ranks share) are copies by their copy engines instead (comm/nccl/peer_copies.hpp). Work is started at once and ends
+// in wait(), which also moves the other operations of this rank on; a background thread does so now and then. An
+// operation belongs to the operations of the same number on the other ranks, whichever thread starts it.
 //
 // Every wait ends: with the result; with a PeerError where ranks disagree, where one fails or leaves, or where one does
 // not come within the timeout (the error lists who is absent). The first cause is told to everybody.

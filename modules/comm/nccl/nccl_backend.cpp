@@ -121,9 +121,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& ou
   return peers_->alltoall(outputs, inputs);
 }
 
-bool NcclBackend::supportsTensorAlloc(c10::DeviceIndex device) {
-  return peers_ && peers_->takes(device);
-}
+bool NcclBackend::supportsTensorAlloc(c10::DeviceIndex device) { return peers_ && peers_->takes(device); }
 
 at::Tensor NcclBackend::allocateTensor(long elements, at::TensorOptions options) {
   if (!peers_) throw ContractError("nccl backend: there is no memory that peers can read");

@@ -56,8 +56,7 @@ class PeerCopies {
 
   /// The same for pieces that lie one behind the other, with the elements of each.
   virtual c10::intrusive_ptr<c10d::Work> alltoall_base(const at::Tensor& output, const at::Tensor& input,
-                                                       at::IntArrayRef output_splits,
-                                                       at::IntArrayRef input_splits) = 0;
+                                                       at::IntArrayRef output_splits, at::IntArrayRef input_splits) = 0;
 
   /// Blocks until this GPU has done what it was given: nobody reads its memory for an exchange that was waited for.
   virtual void synchronize() = 0;

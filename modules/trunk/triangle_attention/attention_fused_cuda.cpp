@@ -66,21 +66,22 @@ struct Sizes {
   std::int64_t panel;  // rows whose images are held at once: enough to fill a GPU, in fours as the kernels take them
   RowWindows windows;  // of rows that come and leave together: work for longer than their exchange and its calls take
 
-  explicit Sizes(const AttentionCall& call) : windows(RowWindows::of(call, 0)) {
+  explicit Sizes(const AttentionCall& call) {
     const Shape here = call.rows_shape(kChannels);
     batch = here[0];
     rows = here[1];
     positions = here[2];
     padded = padded_positions(positions);
     const bool exchanged = call.exchanges_rows();
+    const std::int64_t most = most_rows(call);
     const auto cut = [&](std::int64_t parts, std::int64_t fewest_positions) {
       constexpr std::int64_t kRows = 4;
       const std::int64_t enough = (fewest_positions + positions - 1) / positions;
-      const std::int64_t wanted = std::max(enough, (windows.rows + parts - 1) / parts);
-      return std::max<std::int64_t>(1, std::min((wanted + kRows - 1) / kRows * kRows, windows.rows));
+      const std::int64_t wanted = std::max(enough, (most + parts - 1) / parts);
+      return std::max<std::int64_t>(1, std::min((wanted + kRows - 1) / kRows * kRows, most));
     };
     panel = cut(exchanged ? 8 : 4, std::int64_t{1} << (exchanged ? 14 : 15));
-    windows.size = exchanged ? cut(8, std::int64_t{1} << 15) : std::max<std::int64_t>(1, windows.rows);
+    windows = {most, exchanged ? cut(8, std::int64_t{1} << 15) : std::max<std::int64_t>(1, most)};
   }
   int count() const { return static_cast<int>(positions); }
   at::Tensor image(int block, const at::Tensor& like) const {
@@ -178,14 +179,13 @@ class Backward {
     return n_.rows > 0 ? at::empty(shape, fp32_) : at::zeros(shape, fp32_);
   }
 
-  /// All of a window of rows but what comes through T: writes dx, adds to `bias_parts` where defined.
+  /// All of a window of rows, in bf16, but what comes through T: writes dx, adds to `bias_parts` where defined.
   void rows(const at::Tensor& x, const at::Tensor& dy, std::int64_t begin, const at::Tensor& dx,
             const at::Tensor& bias_parts) {
-    const at::Tensor x_rows = readable(x), dy_rows = readable(dy);
     for (std::int64_t b = 0; b < n_.batch; ++b)
       for_row_panels(x.size(1), n_.panel, [&](std::int64_t first, std::int64_t count) {
         const auto of_panel = [&](const at::Tensor& t) { return t[b].narrow(0, first, count); };
-        panel(b, begin + first, of_panel(x_rows), of_panel(dy_rows), of_panel(dx),
+        panel(b, begin + first, of_panel(x), of_panel(dy), of_panel(dx),
               bias_parts.defined() ? bias_parts[b] : bias_parts);
       });
   }

@@ -24,9 +24,9 @@ at::Tensor view_of(const AttentionCall& call, const at::Tensor& local, std::int6
 
 }  // namespace
 
-RowWindows RowWindows::of(const AttentionCall& call, std::int64_t size) {
+std::int64_t most_rows(const AttentionCall& call) {
   const std::int64_t ranks = call.mesh->shape().cp_size();
-  return {(call.global[1] + ranks - 1) / ranks, size};
+  return (call.global[1] + ranks - 1) / ranks;
 }
 
 IncomingRows::IncomingRows(const AttentionCall& call, at::Tensor local, const RowWindows& windows)

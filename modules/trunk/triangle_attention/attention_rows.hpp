@@ -15,11 +15,12 @@
 
 namespace cpize::trunk {
 
-/// The most rows that a rank has, and the rows of a window.
-struct RowWindows {
-  std::int64_t rows, size;
+/// The most rows that a rank has.
+std::int64_t most_rows(const AttentionCall& call);
 
-  static RowWindows of(const AttentionCall& call, std::int64_t size);
+/// `rows` is what most_rows says, `size` the rows of a window.
+struct RowWindows {
+  std::int64_t rows = 0, size = 1;
 
   std::int64_t count() const { return (rows + size - 1) / size; }
 };

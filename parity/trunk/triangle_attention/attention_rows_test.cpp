@@ -42,7 +42,7 @@ TEST_P(RowsInWindows, AreTheRowsOfOneExchange) {
     expect(call.to_pairs(rows).equal(pairs), "rows are not where they belong");
     const std::int64_t there_and_back = mesh->traffic().sent_bytes;
 
-    const RowWindows windows = RowWindows::of(call, c.size);
+    const RowWindows windows{most_rows(call), c.size};
     expect(windows.rows >= rows.size(1), "a rank has more rows than the windows cover");
     IncomingRows incoming(call, pairs, windows);
     const at::Tensor target = at::full_like(pairs, -1);
