@@ -36,7 +36,7 @@ def life(options, generator, own_tool):
     status, output, results = run("-L", "phase6", "-FA", ".")
     check(status != 0 and results["memory"] == "Failed", "without fixtures the guard refuses", output)
     build_target = ["cmake", "--build", build, *(["--config", config] if config else []), "--target", "memory_profile"]
-    (source / "parity/memory.cpp").write_text((source / "parity/memory.cpp").read_text() + "// edited\n")
+    (source / "parity/memory.cpp").write_text((source / "parity/memory.cpp").read_text() + 'static_assert(true, "edited");\n')
     status, output = scratch.run(build_target)
     check(status != 0, "the firewall holds phase 6 back", output)
 

@@ -11,13 +11,15 @@
 #include <cstring>
 #include <ctime>
 
+#include "code_text.hpp"
 #include "errors.hpp"
 #include "sha256.hpp"
 
 namespace cpize::tool {
 namespace {
 
-constexpr std::string_view kHeader = "cpize-files 1\n", kEnd = "end\n";
+// The number moves with the form of a line, and with what code_text() makes of a text: its hashes are remembered.
+constexpr std::string_view kHeader = "cpize-files 2\n", kEnd = "end\n";
 
 class Fd {
  public:
@@ -104,7 +106,8 @@ FileCache::~FileCache() {
   }
 }
 
-// One line a file: path, identity, hash, then an entry "<kind><line> <name>" for each #include, all separated by tabs.
+// One line a file: path, identity, the two hashes, then an entry "<kind><line> <name>" for each #include, all separated
+// by tabs.
 void FileCache::load() {
   auto text = read_file(cache_file_);
   if (!text || !text->starts_with(kHeader) || !text->ends_with(kEnd)) return;
@@ -123,10 +126,10 @@ void FileCache::load() {
 namespace {
 
 std::optional<FileFacts> parse_facts(std::string_view line, const std::string& id) {
-  if (!line.starts_with(id) || line.size() < id.size() + 65 || line[id.size()] != '\t') return std::nullopt;
+  if (!line.starts_with(id) || line.size() < id.size() + 130 || line[id.size()] != '\t') return std::nullopt;
   line.remove_prefix(id.size() + 1);
-  FileFacts facts{std::string(line.substr(0, 64)), {}};
-  line.remove_prefix(64);
+  FileFacts facts{std::string(line.substr(0, 64)), std::string(line.substr(65, 64)), {}};
+  line.remove_prefix(129);
   while (!line.empty()) {
     line.remove_prefix(1);  // the tab
     const std::size_t n = std::min(line.find('\t'), line.size());
@@ -159,7 +162,8 @@ const FileFacts* FileCache::get(const std::string& path) {
   const auto text = read_file(path);
   if (!text) return nullptr;
   ++hashed_;
-  slot = FileFacts{sha256(*text), is_code(path) ? scan_includes(*text) : std::vector<Include>{}};
+  slot = FileFacts{sha256(*text), {}, is_code(path) ? scan_includes(*text) : std::vector<Include>{}};
+  slot->code = is_named_as_code(path) ? sha256(code_text(*text)) : slot->sha256;
   struct stat after {};
   const bool steady = ::stat(path.c_str(), &after) == 0 && identity(after) == id;
   const auto newest = std::max(st.st_mtim.tv_sec, st.st_ctim.tv_sec);
@@ -171,7 +175,7 @@ void FileCache::save() {
   if (fresh_.empty()) return;
   std::string out(kHeader);
   for (const auto& [path, r] : fresh_) {
-    std::string line = fmt::format("{}\t{}\t{}", path, r.id, r.facts.sha256);
+    std::string line = fmt::format("{}\t{}\t{}\t{}", path, r.id, r.facts.sha256, r.facts.code);
     bool plain = path.find_first_of("\t\n") == std::string::npos;
     for (const auto& i : r.facts.includes) {
       line += fmt::format("\t{}{} {}", static_cast<char>(i.kind), i.line, i.name);

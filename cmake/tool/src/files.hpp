@@ -22,7 +22,8 @@ void write_atomically(const fs::path& path, std::string_view content);
 void append_line(const fs::path& path, std::string_view line);
 
 struct FileFacts {
-  std::string sha256;
+  std::string sha256;             // of the bytes
+  std::string code;               // of a file named as code: the hash of its code_text(); of other files: sha256
   std::vector<Include> includes;  // of code; empty for other files
 };
 

@@ -16,10 +16,13 @@ struct Include {
   bool operator==(const Include&) const = default;
 };
 
-/// Comments, string literals (raw ones too), digit separators, line continuations and `%:` are understood.
+/// What looks like one inside a comment or a literal is none (code_walk.hpp).
 std::vector<Include> scan_includes(std::string_view text);
 
 /// True for files that a C++ compiler may include or compile, by extension.
 bool is_code(std::string_view path);
+
+/// The same without files that have no extension: those may be headers, or just as well a README or data.
+bool is_named_as_code(std::string_view path);
 
 }  // namespace cpize::tool

@@ -24,7 +24,7 @@ const Keys::Resolved& Keys::resolve(const std::string& file, const Includes& dir
   if (r.name.empty()) return r;
   const FileFacts* facts = files_.get(file);
   if (!facts) return r;
-  r.hash = facts->sha256;
+  r.hash = facts->code;
   for (const auto& inc : facts->includes) {
     if (inc.kind == Include::kMacro) {
       r.macros.push_back(fmt::format("{}:{}: #include {}", r.name, inc.line, inc.name));
@@ -164,7 +164,7 @@ std::map<std::string, std::string> Keys::inputs(const std::string& id) {
   const Task& t = plan_.at(id);
   auto in = own_inputs(t, nullptr);
   for (const auto& u : t.units) {
-    for (const auto& [name, value] : closure(u).inputs) in[name] = value;
+    for (const auto& [name, value] : closure(u).inputs) in.emplace(name, value);  // bytes of INPUTS show more
   }
   for (const auto& d : t.depends) in["producer " + d] = of(d).id;
   return in;

@@ -1,8 +1,10 @@
 // The key of a task: a content hash of everything that its measurement depends on.
 //
 // Sources of its units with the closure of project headers they include, flags, INPUTS, arguments, the keys of its
-// producers (DEPENDS) and its epoch. Names inside are relative to the source or build directory, so that the key is the
-// same on every machine. Compiler, torch build and mesh are facts of the evidence, not part of the key.
+// producers (DEPENDS) and its epoch. What a compiler reads counts without comments and layout (code_text.hpp); what a
+// program reads, so every file of INPUTS and of the command line, counts with its bytes. Names inside are relative to
+// the source or build directory, so that the key is the same on every machine. Compiler, torch build and mesh are facts
+// of the evidence, not part of the key.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,6 +1,7 @@
 // cpize lock: the serial tree is the ground truth and read-only; its content is compared with a committed lock file.
 //
-// The lock file holds one line a file, "<sha256>  <path in the tree>", sorted, so that a difference names the file.
+// The lock file holds one line a file, "<sha256>  <path in the tree>", sorted, so that a difference names the file. The
+// hash is of the bytes: a comment in the ground truth is part of it.
 #include <fmt/core.h>
 
 #include <map>

@@ -5,7 +5,7 @@ import shutil
 import time
 
 import audit_headers
-from toytree import TRUNK, Edited, Toy, arguments, check, scratch
+from toytree import TRUNK, Edited, Toy, arguments, check, code, scratch
 
 options = arguments()
 toy = Toy(options.scratch, options.tool)
@@ -44,6 +44,25 @@ def edits():
             first = next(t for t in sorted(wanted) if toy.states()[t][1].startswith("stale: "))
             check(f"stale: {name} changed" in toy.states()[first][1], "the reason names the file", toy.states()[first][1])
             toy.red("gate", "max_tokens", says="GATE RED max_tokens: stale")
+        toy.expect_not_done(set(), f"{name} was put back")
+
+
+def comments_and_layout():
+    """What the compiler does not read makes nothing stale, and nothing is measured again; the next edit of code does."""
+    for name in ("modules/trunk/tri_mul_out.cpp", "modules/trunk/tri_common.hpp", "parity/trunk/transition.cpp"):
+        before = {task: toy.evidence(task) for task in ALL}
+        old = toy.path(name).read_text()
+        edited = "// A new first line.\n\n" + re.sub(r"; *\n", " ;\n\n\n", old).replace(") {", ")\n{  // why\n") + "/* the\n end */\n"
+        with Edited(toy, name, lambda _: edited):
+            check("// why" in edited, f"{name} has a comment more", edited)
+            toy.expect_not_done(set(), f"comments in {name}")
+            toy.ok("gate", "max_tokens")
+            said = toy.ok("prove", "transition") + toy.ok("prove", "tri_mul_out")
+            check(said.count("fresh") == 2 and "measuring" not in said, "the evidence counts as it is", said)
+            check({task: toy.evidence(task) for task in ALL} == before, "nothing was recorded")
+            toy.append(name, code())
+            check({"max_tokens"} < toy.not_done(), f"code in {name}", str(toy.states()))
+            toy.red("gate", "max_tokens", says=f"GATE RED max_tokens: stale.*{name} changed")
         toy.expect_not_done(set(), f"{name} was put back")
 
 
@@ -147,5 +166,5 @@ def fast():
 
 
 raise SystemExit(scratch.report([(f.__name__, f) for f in [
-    everything_green, nothing_stale, edits, deep_reason, shadowing_header, macro_include, definition, missing_cell, other_place,
+    everything_green, nothing_stale, edits, comments_and_layout, deep_reason, shadowing_header, macro_include, definition, missing_cell, other_place,
     headers, fast, bounded]]))

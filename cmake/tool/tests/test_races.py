@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from toytree import TRUNK, Edited, Toy, arguments, check, scratch, wait_until
+from toytree import TRUNK, Edited, Toy, arguments, check, code, scratch, wait_until
 
 options = arguments()
 toy = Toy(options.scratch, options.tool)
@@ -44,7 +44,7 @@ def edit_during_measurement():
         before = toy.evidence("transition")
         proof = toy.start("prove", "transition", TOY_MS="1500")
         wait_until(lambda: running("transition"), "the program runs")
-        with Edited(toy, source, lambda t: t + "// edited again\n"):
+        with Edited(toy, source, lambda t: t + code("edited again")):
             output = proof.communicate()[0]
             check(proof.returncode == 1 and "changed while it was measured; nothing recorded" in output, "the edit is noticed", output)
             check(toy.evidence("transition") == before, "nothing was recorded")
@@ -52,7 +52,7 @@ def edit_during_measurement():
 
 
 def killed_proof():
-    with Edited(toy, "modules/trunk/transition.cpp", lambda t: t + "// killed\n"):
+    with Edited(toy, "modules/trunk/transition.cpp", lambda t: t + code("killed")):
         proof = toy.start("prove", "transition", TOY_MS="60000")
         wait_until(lambda: running("transition"), "the program runs")
         check(toy.states()["transition"][0] == "in_flight", "its state while it runs")
@@ -65,7 +65,7 @@ def killed_proof():
 
 def killed_ctest():
     """ctest killed: neither the proof nor the program outlives it."""
-    with Edited(toy, "modules/trunk/transition.cpp", lambda t: t + "// ctest\n"):
+    with Edited(toy, "modules/trunk/transition.cpp", lambda t: t + code("ctest")):
         run = subprocess.Popen(["ctest", "-R", "^transition$", "-FA", "."], cwd=toy.build, stdout=subprocess.DEVNULL, env={**os.environ, "TOY_MS": "60000"})
         wait_until(lambda: running("transition"), "the program runs")
         run.kill()

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from toytree import Edited, Toy, arguments, check, scratch
+from toytree import Edited, Toy, arguments, check, code, scratch
 
 options = arguments()
 toy = Toy(options.scratch, options.tool)
@@ -59,7 +59,7 @@ def reused():
         check(rows(said)["transition"][3] == "new" and rows(said)["tri_mul_in"][3] == "reused", "which", said)
     toy.ok("drive", "-q")
     check(report().startswith(HEADLINE.replace("NEW", "0").replace("OLD", "14")), "put back: the old evidence counts")
-    with Edited(toy, "modules/trunk/transition.cpp", lambda t: t + "// more\n"), Edited(
+    with Edited(toy, "modules/trunk/transition.cpp", lambda t: t + code("more")), Edited(
             toy, "modules/trunk/tri_mul_in.cpp", lambda t: t.replace("triangle(x);", "triangle(x) + 1e-3;")):
         toy.red("drive", "-q")
         said = report()
