@@ -197,6 +197,8 @@ int main(int argc, char** argv) {
     options.mesh = suite.mesh;
     options.command = "cpize_bench_gpu --mesh " + suite.mesh.str();
     options.with_environment();
+    if (options.ranks_per_gpu > 1)
+      throw ConfigError("CPIZE_RANKS_PER_GPU is for proofs; figures of speed want a GPU a rank: unset it");
     return comm::run_process_rank(argc, argv, options,
                                   [&](comm::ProcessWorld& world) { return bench::run(world, suite, arguments); });
   } catch (const Error& e) {

@@ -4,6 +4,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "mesh/launch_environment.hpp"
@@ -20,11 +21,17 @@ struct ProcessBackendOptions {
   std::size_t largest_message = std::size_t{1} << 30;  // bytes; longer ones travel in pieces (MPI counts are int)
   bool check_collectives = false;  // for backends that do not always check (comm/collective_check.hpp)
   PeerCopiesChoice peer_copies = PeerCopiesChoice::where_possible;
+  int ranks_per_gpu = 1;  // nccl
 };
+
+namespace nccl {
+class PeerCopies;
+}
 
 class ProcessBackend : public c10d::Backend {
  public:
   using Backend::Backend;
+  ~ProcessBackend() override;
 
   /// Where this rank's control tensors (comm/agree.hpp) and activations live: the CPU, or this rank's GPU.
   virtual at::Device device() const = 0;
@@ -45,6 +52,16 @@ class ProcessBackend : public c10d::Backend {
   /// This rank is done: tells everybody and waits until all are; PeerError where one fails or does not come within the
   /// timeout. Nothing may be communicated afterwards.
   virtual void leave() = 0;
+
+  /// Whether peers read tensors on this GPU (nccl/peer_copies.hpp); then memory that they can read, and all-to-all
+  /// exchanges of strided pieces. ContractError where they do not.
+  bool supportsTensorAlloc(c10::DeviceIndex device) override;
+  at::Tensor allocateTensor(long elements, at::TensorOptions options = {}) override;
+  c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                          const c10d::AllToAllOptions& options = {}) override;
+
+ protected:
+  std::shared_ptr<nccl::PeerCopies> peers_;  // null where the backend itself moves everything
 };
 
 /// Why this build has no such backend; empty where it has.
@@ -54,7 +71,7 @@ std::string why_no_nccl();
 /// Joins the world that mpirun or srun started. ConfigError where MPI and `launch` disagree about rank or world.
 c10::intrusive_ptr<ProcessBackend> join_mpi(const LaunchEnvironment& launch, const ProcessBackendOptions& options);
 
-/// Joins over a store (comm/process_store.hpp), one GPU a rank.
+/// Joins over a store (comm/process_store.hpp), one GPU a rank, or `ranks_per_gpu` neighbours on each.
 c10::intrusive_ptr<ProcessBackend> join_nccl(const LaunchEnvironment& launch, const ProcessBackendOptions& options);
 
 }  // namespace cpize::comm

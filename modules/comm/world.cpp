@@ -102,6 +102,13 @@ WorldOptions& WorldOptions::with_environment() {
     if (value != "0" && value != "1") throw ConfigError("CPIZE_PEER_COPIES=" + value + " is neither 0 nor 1");
     peer_copies = value == "1" ? PeerCopiesChoice::always : PeerCopiesChoice::never;
   }
+  if (const char* ranks = std::getenv("CPIZE_RANKS_PER_GPU"); ranks && *ranks) {
+    char* end = nullptr;
+    const long value = std::strtol(ranks, &end, 10);
+    if (*end != '\0' || value < 1 || value > 64)
+      throw ConfigError(std::string("CPIZE_RANKS_PER_GPU=") + ranks + " is no number from 1 to 64");
+    ranks_per_gpu = static_cast<int>(value);
+  }
   return *this;
 }
 
@@ -117,8 +124,8 @@ ProcessWorld ProcessWorld::join(const WorldOptions& options) {
         "--backend mpi or nccl");
   const EnvironmentMap environment = process_environment();
   const LaunchEnvironment launch = read_launch_environment(environment, options.flags, {options.command, options.mesh});
-  const ProcessBackendOptions backend{options.timeout, options.join_timeout, options.largest_message,
-                                      options.check_collectives, options.peer_copies};
+  const ProcessBackendOptions backend{options.timeout,           options.join_timeout, options.largest_message,
+                                      options.check_collectives, options.peer_copies,  options.ranks_per_gpu};
   if (options.backend == BackendKind::nccl) return {launch, join_nccl(launch, backend), options.command};
   // Started by torchrun or by hand, MPI would be a world of one: first see who is here.
   const bool by_mpi = launch.source == "openmpi" || launch.source == "none" ||

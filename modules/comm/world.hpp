@@ -54,9 +54,12 @@ struct WorldOptions {
   /// Whether GPUs of one machine exchange by copy engines; `always` is a ConfigError where they cannot. mpi stages
   /// through the host otherwise.
   PeerCopiesChoice peer_copies = PeerCopiesChoice::where_possible;
+  /// nccl: ranks that share a GPU. NCCL refuses that on one machine, so each rank says that it is on a machine of its
+  /// own (NCCL_HOSTID): right, but slow. For proofs, not for speed.
+  int ranks_per_gpu = 1;
 
-  /// Takes CPIZE_TIMEOUT and CPIZE_JOIN_TIMEOUT (seconds), CPIZE_CHECK_COLLECTIVES and CPIZE_PEER_COPIES (0: never, 1:
-  /// always) from the environment; ConfigError where they are something else.
+  /// Takes CPIZE_TIMEOUT and CPIZE_JOIN_TIMEOUT (seconds), CPIZE_CHECK_COLLECTIVES, CPIZE_PEER_COPIES (0: never, 1:
+  /// always) and CPIZE_RANKS_PER_GPU from the environment; ConfigError where they are something else.
   WorldOptions& with_environment();
 };
 

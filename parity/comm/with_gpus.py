@@ -1,5 +1,5 @@
 """Runs a command with so many GPUs of its own (`cpize gpus --take`), or ends with 77, which CTest shows as skipped, where this machine has
-fewer.
+fewer. Ranks that share a GPU (CPIZE_RANKS_PER_GPU) need fewer.
 
     with_gpus.py --tool cpize --gpus 2 COMMAND ARGUMENTS..."""
 import argparse
@@ -15,7 +15,8 @@ given = parser.parse_args()
 
 visible = os.environ.get("CUDA_VISIBLE_DEVICES")
 here = len(list(pathlib.Path("/proc/driver/nvidia/gpus").glob("*"))) if visible is None else len([v for v in visible.split(",") if v])
-if here < given.gpus:
-    print(f"skipped: {given.gpus} GPUs are needed, {here} are here")
+needed = -(-given.gpus // int(os.environ.get("CPIZE_RANKS_PER_GPU") or 1))
+if here < needed:
+    print(f"skipped: {needed} GPUs are needed, {here} are here")
     sys.exit(77)
-os.execv(given.tool, [given.tool, "gpus", "--take", str(given.gpus), "--", *given.command])
+os.execv(given.tool, [given.tool, "gpus", "--take", str(needed), "--", *given.command])

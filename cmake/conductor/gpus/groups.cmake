@@ -1,10 +1,16 @@
 # Generated: tasks that can use GPUs, and how many. Each asks for the largest number that is here, or for none.
+# Ranks that share a GPU (CPIZE_RANKS_PER_GPU) need fewer.
+set(_cpize_share "$ENV{CPIZE_RANKS_PER_GPU}")
+if(NOT _cpize_share MATCHES "^[1-9][0-9]*$")
+  set(_cpize_share 1)
+endif()
 foreach(_cpize_user IN ITEMS @_users@)
   string(REGEX MATCH "^(.*)=(.*)$" _cpize_user "${_cpize_user}")
   set(_cpize_test "${CMAKE_MATCH_1}")
   string(REPLACE "," ";" _cpize_counts "${CMAKE_MATCH_2}")
   set(_cpize_take 0)
   foreach(_cpize_count IN LISTS _cpize_counts)
+    math(EXPR _cpize_count "(${_cpize_count} + ${_cpize_share} - 1) / ${_cpize_share}")
     if(_cpize_count LESS_EQUAL CPIZE_GPUS_HERE AND _cpize_count GREATER _cpize_take)
       set(_cpize_take ${_cpize_count})
     endif()

@@ -82,9 +82,9 @@ class Driver {
       if (place.starts_with("/") && !fs::exists(place, e))
         throw Blocker(fmt::format("{} is missing", p.portable(place)));
     }
-    if (p.backend == "nccl" && gpus_here() < p.world) {
-      throw Blocker(
-          fmt::format("the plan's world is {} ranks over NCCL, one GPU each, and here: {}", p.world, gpus_in_words()));
+    if (p.backend == "nccl" && gpus_here() < gpus_for(p.world)) {
+      throw Blocker(fmt::format("the plan's world is {} ranks over NCCL, which need {} GPUs, and here: {}", p.world,
+                                gpus_for(p.world), gpus_in_words()));
     }
     for (const std::string& tool : {p.cmake, p.ctest}) {
       if (::access(tool.c_str(), X_OK) != 0) throw Blocker(fmt::format("{} cannot be run", tool));

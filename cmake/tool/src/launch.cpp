@@ -95,7 +95,7 @@ std::string Machine::lacks_for(const std::string& cell) const {
   if (place.device != "cuda") return "";
   if (!cuda) return "the build has no CUDA";
   if (gpus == 0) return "no GPU";
-  const int needed = place.backend == "nccl" ? place.ranks : 1;
+  const int needed = place.backend == "nccl" ? gpus_for(place.ranks) : 1;
   return needed <= gpus ? "" : fmt::format("{} GPUs needed, {} here", needed, gpus);
 }
 
@@ -126,7 +126,7 @@ ChildResult launch(const Plan& plan, const std::string& who, const ChildSpec& pr
   ChildSpec child = program;
   child.environment["CPIZE_CELLS"] = join(group.cells, " ");
   if (group.backend == "threads") return run_child(child);
-  const int gpus = group.device != "cuda" ? 0 : group.backend == "nccl" ? group.ranks : 1;
+  const int gpus = group.device != "cuda" ? 0 : group.backend == "nccl" ? gpus_for(group.ranks) : 1;
   const GpuLease lease = take_gpus(gpus, who);
   if (gpus > 0) child.environment["CUDA_VISIBLE_DEVICES"] = lease.visible();
   return group.backend == "mpi" ? launch_mpi(plan, child, group) : launch_nccl(plan, child, group);

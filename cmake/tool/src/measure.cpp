@@ -10,6 +10,7 @@
 #include "judge.hpp"
 #include "launch.hpp"
 #include "sha256.hpp"
+#include "slots.hpp"
 #include "text.hpp"
 
 namespace cpize::tool {
@@ -42,7 +43,8 @@ std::string configured_compiler(const Plan& plan) {
   return "";
 }
 
-std::map<std::string, std::string> facts_of(const Plan& plan, const Task& t, const json& measurement) {
+std::map<std::string, std::string> facts_of(const Plan& plan, const Task& t, const LaunchGroup& group,
+                                            const json& measurement) {
   std::map<std::string, std::string> facts;
   const json environment = measurement.value("environment", json::object());
   if (environment.is_object()) {
@@ -53,6 +55,8 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Task& t, con
     if (std::string c = configured_compiler(plan); !c.empty()) facts["compiler"] = c;
   }
   if (const std::string h = file_hash(t.command[0]); !h.empty()) facts["program"] = h;
+  if (group.backend == "nccl" && gpus_for(group.ranks) < group.ranks)
+    facts["ranks_per_gpu"] = std::to_string(ranks_per_gpu());
   return facts;
 }
 
@@ -158,7 +162,7 @@ std::vector<Launch> launch_all(const Plan& plan, const Task& t, const std::vecto
 void add_launch(const Task& t, const Plan& plan, const std::string& machine, const Launch& l, Evidence& ev,
                 json& details) {
   const Report& report = l.report;
-  const Run run{machine, now(), l.child.seconds, facts_of(plan, t, report.measurement)};
+  const Run run{machine, now(), l.child.seconds, facts_of(plan, t, l.group, report.measurement)};
   const auto keep = [&](const std::string& name) {
     const CellJudgement j = judge_one(t, report, name);
     const json raw =

@@ -212,6 +212,18 @@ std::string gpus_in_words() {
   return text;
 }
 
+int ranks_per_gpu() {
+  const auto text = variable("CPIZE_RANKS_PER_GPU");
+  if (!text || text->empty()) return 1;
+  int ranks = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), ranks);
+  if (error != std::errc() || end != text->data() + text->size() || ranks < 1 || ranks > 64)
+    throw UsageError(fmt::format("CPIZE_RANKS_PER_GPU={} is no number from 1 to 64", *text));
+  return ranks;
+}
+
+int gpus_for(int ranks) { return (ranks + ranks_per_gpu() - 1) / ranks_per_gpu(); }
+
 fs::path gpu_lock_folder() {
   if (const auto folder = variable("CPIZE_GPU_LOCKS"); folder && !folder->empty()) return *folder;
   return fmt::format("/tmp/cpize-gpus-{}", ::getuid());

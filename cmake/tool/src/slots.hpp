@@ -19,6 +19,11 @@ int gpus_here();
 /// The same in words: "2 GPUs (of 8; CUDA_VISIBLE_DEVICES=2,3)".
 std::string gpus_in_words();
 
+/// How many ranks over NCCL share a GPU: $CPIZE_RANKS_PER_GPU, else 1; a UsageError where it is no number from 1 to 64.
+int ranks_per_gpu();
+/// GPUs for so many ranks over NCCL.
+int gpus_for(int ranks);
+
 /// $CPIZE_GPU_LOCKS, else /tmp/cpize-gpus-<uid>.
 fs::path gpu_lock_folder();
 

@@ -114,17 +114,24 @@ def beyond_the_required():
     check(len(lines) == 4 and all(l.endswith(f"on 0,1,2,3: {four}") for l in lines), "a world of four, that cell alone", lines)
     check("green" in said and "fresh" in toy.ok("prove", PORT, "--cell", four, **machine(4)) and not traced(), "once", said)
     check(four not in toy.ok("gate", PORT), "no gate reads it")
+    three = "1x1x3/nccl/bf16/cuda"
+    toy.red("prove", PORT, "--cell", three, expect=2, says="3 GPUs needed, 2 here", **machine(2))
+    toy.ok("prove", PORT, "--cell", three, CPIZE_RANKS_PER_GPU="2", **machine(2))
+    lines = traced()
+    check(len(lines) == 3 and all(l.endswith(f"on 0,1: {three}") for l in lines), "two ranks share a GPU", lines)
+    toy.red("prove", PORT, "--cell", "1x3x1/nccl/bf16/cuda", expect=2, says="CPIZE_RANKS_PER_GPU=two is no number", CPIZE_RANKS_PER_GPU="two", **machine(2))
 
 
 def travels():
     """Collected evidence counts on a machine without GPUs while the key is the same; then it is stale, and nothing waits."""
     said = toy.ok("evidence", "--collect", **machine(2))
-    check("11 cells of 1 tasks collected" in said, "collected", said)
+    check("12 cells of 1 tasks collected" in said, "collected", said)
     folder = toy.source / "docs/evidence"
     summaries = list(folder.glob("cells.*.jsonl"))
     check(len(summaries) == 1 and len(summaries[0].read_text().splitlines()) == 1, "one line a task", str(summaries))
     check(len(summaries[0].read_text()) <= 4097, "a summary is at most 4 KB")
     text = "".join(f.read_text() for f in folder.iterdir())
+    check(text.count('"ranks_per_gpu":"2"') == 2, "a shared GPU is a fact, in the summary and in the details", text)
     check(str(root) not in text and os.uname().nodename not in text, "no path and no host name is written")
     toy.forget_evidence()
     for task in ("serial.lock", "map", "infra", FEATURE, "feature.mask"):

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -41,6 +42,11 @@ TEST(Launch, WhatTheMachineLacks) {
   EXPECT_EQ(one.lacks_for("1x2x2/mpi/fp64/cuda"), "") << "MPI ranks share a GPU";
   EXPECT_EQ(two.lacks_for("1x1x2/nccl/bf16/cuda"), "");
   EXPECT_EQ(two.lacks_for("1x2x2/mpi/fp64/cuda"), "no mpirun");
+
+  ::setenv("CPIZE_RANKS_PER_GPU", "2", 1);
+  EXPECT_EQ(one.lacks_for("1x1x2/nccl/bf16/cuda"), "");
+  EXPECT_EQ(one.lacks_for("1x1x3/nccl/bf16/cuda"), "2 GPUs needed, 1 here");
+  ::unsetenv("CPIZE_RANKS_PER_GPU");
 }
 
 TEST(Launch, AskedForIsWhatThePlanRunsOn) {

@@ -8,6 +8,7 @@
 
 #include "comm/call_site.hpp"
 #include "comm/mpi/meeting.hpp"
+#include "comm/nccl/peer_copies.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm::mpi {
@@ -222,23 +223,6 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall_base(at::Tensor& output, at:
   if (output.is_cuda() && supportsTensorAlloc(output.device().index()))
     return peers_->alltoall_base(output, input, output_splits, input_splits);
   return post({c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, output, input, output_splits, input_splits, {}});
-}
-
-c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
-                                                    const c10d::AllToAllOptions&) {
-  const auto ranks = static_cast<std::size_t>(getSize());
-  if (!peers_) throw ContractError("mpi backend: alltoall of strided pieces needs GPUs that read each other's memory");
-  if (outputs.size() != ranks || inputs.size() != ranks)
-    throw ContractError("mpi backend: alltoall wants one piece a rank (" + std::to_string(ranks) + "), got " +
-                        std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));
-  return peers_->alltoall(outputs, inputs);
-}
-
-bool MpiBackend::supportsTensorAlloc(c10::DeviceIndex device) { return peers_ && peers_->takes(device); }
-
-at::Tensor MpiBackend::allocateTensor(long elements, at::TensorOptions options) {
-  if (!peers_) throw ContractError("mpi backend: there is no memory that peers can read");
-  return peers_->allocate({elements}, options);
 }
 
 c10::intrusive_ptr<c10d::Work> MpiBackend::barrier(const c10d::BarrierOptions&) {

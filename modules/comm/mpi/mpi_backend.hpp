@@ -17,7 +17,6 @@
 #include <thread>
 
 #include "comm/mpi/operation.hpp"
-#include "comm/nccl/peer_copies.hpp"
 #include "comm/process_backend.hpp"
 
 namespace cpize::comm::mpi {
@@ -39,12 +38,6 @@ class MpiBackend : public ProcessBackend {
                                                std::vector<std::int64_t>& output_splits,
                                                std::vector<std::int64_t>& input_splits,
                                                const c10d::AllToAllOptions& options = {}) override;
-  /// Strided pieces, where peers read each other's memory (supportsTensorAlloc), see peer_copies.hpp.
-  c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
-                                          const c10d::AllToAllOptions& options = {}) override;
-  /// Memory that peers can read.
-  bool supportsTensorAlloc(c10::DeviceIndex device) override;
-  at::Tensor allocateTensor(long elements, at::TensorOptions options = {}) override;
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options = {}) override;
 
   std::string failure() noexcept override;
@@ -89,7 +82,6 @@ class MpiBackend : public ProcessBackend {
   bool finalized_ = false, ending_ = false;
   std::condition_variable end_;
   std::thread background_;
-  std::shared_ptr<nccl::PeerCopies> peers_;
 };
 
 }  // namespace cpize::comm::mpi

@@ -8,9 +8,11 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "comm/call_site.hpp"
 #include "comm/collective_check.hpp"
+#include "comm/nccl/peer_copies.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm {
@@ -101,31 +103,19 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall_base(at::Tensor& output, at
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
-                                                     const c10d::AllToAllOptions&) {
-  if (!supportsTensorAlloc(gpu_.index()))
-    throw ContractError("nccl backend: alltoall of strided pieces needs GPUs that read each other's memory");
-  const auto ranks = static_cast<std::size_t>(getSize());
-  if (outputs.size() != ranks || inputs.size() != ranks)
-    throw ContractError("nccl backend: alltoall wants one piece a rank (" + std::to_string(ranks) + "), got " +
-                        std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));
+                                                     const c10d::AllToAllOptions& options) {
   PostedOperation operation{c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, {}, {}, {}, {}, {}};
-  for (std::size_t r = 0; r < ranks; ++r) {
-    for (const auto* t : {&outputs[r], &inputs[r]})
-      if (t->defined()) require_here(*t);
-    if (!operation.input.defined()) operation.input = inputs[r];
-    if (!operation.output.defined()) operation.output = outputs[r];
-    operation.output_splits.push_back(outputs[r].defined() ? outputs[r].numel() : 0);
-    operation.input_splits.push_back(inputs[r].defined() ? inputs[r].numel() : 0);
-  }
+  const auto note = [&](const std::vector<at::Tensor>& pieces, at::Tensor& one, std::vector<std::int64_t>& splits) {
+    for (const auto& t : pieces) {
+      if (t.defined()) require_here(t);
+      if (!one.defined()) one = t;
+      splits.push_back(t.defined() ? t.numel() : 0);
+    }
+  };
+  note(outputs, operation.output, operation.output_splits);
+  note(inputs, operation.input, operation.input_splits);
   check(std::move(operation));
-  return peers_->alltoall(outputs, inputs);
-}
-
-bool NcclBackend::supportsTensorAlloc(c10::DeviceIndex device) { return peers_ && peers_->takes(device); }
-
-at::Tensor NcclBackend::allocateTensor(long elements, at::TensorOptions options) {
-  if (!peers_) throw ContractError("nccl backend: there is no memory that peers can read");
-  return peers_->allocate({elements}, options);
+  return ProcessBackend::alltoall(outputs, inputs, options);
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::barrier(const c10d::BarrierOptions& options) {
@@ -154,10 +144,14 @@ c10::intrusive_ptr<ProcessBackend> join_nccl(const LaunchEnvironment& launch, co
     throw ConfigError(
         "the nccl backend needs a GPU, and this process sees none (driver, CUDA_VISIBLE_DEVICES); use --backend mpi");
   // A launcher gives each process its own GPU, or all processes all of them.
-  const int index = gpus == 1 ? 0 : launch.local_rank;
+  const int index = gpus == 1 ? 0 : launch.local_rank / options.ranks_per_gpu;
   if (index >= gpus)
-    throw ConfigError("local rank " + std::to_string(launch.local_rank) + " (" + launch.source + ") has no GPU: " +
-                      std::to_string(gpus) + " are visible, and nccl wants one a rank; launch with: " + launch.line);
+    throw ConfigError("local rank " + std::to_string(launch.local_rank) + " (" + launch.source +
+                      ") has no GPU: " + std::to_string(gpus) +
+                      " are visible, and nccl wants one a rank (CPIZE_RANKS_PER_GPU=2: one for "
+                      "two); launch with: " +
+                      launch.line);
+  if (options.ranks_per_gpu > 1) setenv("NCCL_HOSTID", ("cpize-rank-" + std::to_string(launch.rank)).c_str(), 0);
   const at::Device gpu(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   c10::cuda::set_device(gpu.index());
   ProcessStore met;

@@ -4,9 +4,8 @@
 //
 // What NCCL cannot tell (who failed, who is gone) is kept in the store where the ranks met, see
 // comm/store_liveness.hpp. NVLink multicast and all other NCCL_* and TORCH_NCCL_* variables stay as the environment has
-// them.
+// them; only where ranks are to share a GPU is NCCL_HOSTID set, if it is not.
 #pragma once
-#include "comm/nccl/peer_copies.hpp"
 #include "comm/posted_operation.hpp"
 #include "comm/process_backend.hpp"
 #include "comm/store_liveness.hpp"
@@ -28,12 +27,8 @@ class NcclBackend : public ProcessBackend {
                                                std::vector<std::int64_t>& output_splits,
                                                std::vector<std::int64_t>& input_splits,
                                                const c10d::AllToAllOptions& options = {}) override;
-  /// Strided pieces, where peers read each other's memory (supportsTensorAlloc), see peer_copies.hpp.
   c10::intrusive_ptr<c10d::Work> alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
                                           const c10d::AllToAllOptions& options = {}) override;
-  /// Memory that peers can read.
-  bool supportsTensorAlloc(c10::DeviceIndex device) override;
-  at::Tensor allocateTensor(long elements, at::TensorOptions options = {}) override;
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options = {}) override;
 
   std::string failure() noexcept override { return liveness_.failure(); }
@@ -53,7 +48,6 @@ class NcclBackend : public ProcessBackend {
   ProcessStore met_;
   StoreLiveness liveness_;
   c10::intrusive_ptr<c10d::Backend> group_;
-  std::shared_ptr<PeerCopies> peers_;
 };
 
 }  // namespace cpize::comm::nccl
