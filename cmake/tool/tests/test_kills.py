@@ -5,7 +5,7 @@ import os
 import random
 import time
 
-from toytree import Toy, arguments, check, scratch
+from toytree import Toy, arguments, check, code, scratch
 
 options = arguments()
 toy = Toy(options.scratch, options.tool)
@@ -16,7 +16,7 @@ dice = random.Random(int(os.environ.get("CPIZE_TEST_SEED", "20240229")))
 
 
 def write_port(number, wrong):
-    toy.path(PORT).write_text((TEXT.replace(RIGHT, WRONG) if wrong else TEXT) + f"// {number}\n")
+    toy.path(PORT).write_text((TEXT.replace(RIGHT, WRONG) if wrong else TEXT) + code(f"edit {number}"))
 
 
 def invariants(wrong):
