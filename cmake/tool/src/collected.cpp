@@ -119,8 +119,11 @@ int show_evidence(Tree& tree, const std::string& task) {
     fmt::print("{}\n", t->id);
     for (const auto& name : t->cells) {
       if (const auto at = v.cells.find(name); at != v.cells.end()) {
-        fmt::print("  {:<26} green, {} on {}\n", name, at->second.run.when,
-                   at->second.run.machine == this_machine() ? "this machine" : "machine " + at->second.run.machine);
+        const Run& run = at->second.run;
+        const auto shared = run.facts.find("ranks_per_gpu");
+        fmt::print("  {:<26} green, {} on {}{}\n", name, run.when,
+                   run.machine == this_machine() ? "this machine" : "machine " + run.machine,
+                   shared == run.facts.end() ? "" : ", " + shared->second + " ranks a GPU");
       } else if (const auto lack = v.absent.find(name); lack != v.absent.end()) {
         fmt::print("  {:<26} {}not measurable here: {}\n", name, v.stale_absent.contains(name) ? "stale, " : "",
                    lack->second);

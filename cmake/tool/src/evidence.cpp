@@ -108,7 +108,7 @@ std::string summary_text(const Evidence& e, const std::string& details_hash) {
     for (const Run* r : runs) {
       json facts = json::object();
       for (const auto& [k, v] : r->facts) {
-        if (width > 0 || k == "program") facts[clip(k, 40)] = clip(v, std::max<std::size_t>(width, 20));
+        if (width > 0 || k == "program" || k == "ranks_per_gpu") facts[clip(k, 40)] = clip(v, std::max<std::size_t>(width, 20));
       }
       j["runs"].push_back({{"when", r->when}, {"seconds", std::round(r->seconds * 1000) / 1000}, {"facts", facts}});
     }

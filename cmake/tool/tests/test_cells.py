@@ -119,6 +119,7 @@ def beyond_the_required():
     toy.ok("prove", PORT, "--cell", three, CPIZE_RANKS_PER_GPU="2", **machine(2))
     lines = traced()
     check(len(lines) == 3 and all(l.endswith(f"on 0,1: {three}") for l in lines), "two ranks share a GPU", lines)
+    check("ranks a GPU" not in toy.ok("evidence", PORT), "none of the required cells did")
     toy.red("prove", PORT, "--cell", "1x3x1/nccl/bf16/cuda", expect=2, says="CPIZE_RANKS_PER_GPU=two is no number", CPIZE_RANKS_PER_GPU="two", **machine(2))
 
 
