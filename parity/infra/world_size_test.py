@@ -98,6 +98,7 @@ def under_mpirun():
         expect(f"{n} for 2x2", start("--mesh", "2x2", launcher=mpirun(n)), 30, 1, ["needs 4 ranks", f"but {n} were started", "mpirun -n 4 "])
     expect("--world against mpirun", start("--mesh", "2x2", "--world", "4", launcher=mpirun(3)), 30, 1,
            ["4 (--world 4) against 3 (OMPI_COMM_WORLD_SIZE=3)", "mpirun -n 4 "])
+    expect("peer copies where there may be no GPU", start("--mesh", "1x2", launcher=mpirun(2), CPIZE_PEER_COPIES=1), 90, 0, ["over mpi", "passed"])
     expect("threads under mpirun", start("--mesh", "2x2", "--backend", "threads", launcher=mpirun(2)), 30, 1, ["2 processes were started"])
 
 
@@ -109,6 +110,9 @@ def alone():
     expect("nowhere to meet", torchrun(0, 4), 20, 1, ["CPIZE_RENDEZVOUS", "MASTER_ADDR"])
     expect("SLURM against torchrun", start("--mesh", "2x2", RANK=0, WORLD_SIZE=4, SLURM_PROCID=0, SLURM_NTASKS=2), 20, 1,
            ["4 (WORLD_SIZE=4) against 2 (SLURM_NTASKS=2)", "launch with"])
+    for name, value, words in (("CPIZE_TIMEOUT", "soon", "is no time"), ("CPIZE_PEER_COPIES", "yes", "is neither 0 nor 1"),
+                               ("CPIZE_RANKS_PER_GPU", "0", "is no number from 1 to 64"), ("CPIZE_RANKS_PER_GPU", "2.5", "is no number")):
+        expect(f"{name}={value}", start("--mesh", "2x2", **{name: value}), 20, 1, [f"{name}={value} {words}"])
 
 
 def server_absent():
