@@ -29,8 +29,8 @@ macro(_cpize_make_gpu_groups)
   endif()
 endmacro()
 
-# A test of the project's own that takes GPUs (through `cpize gpus --take`), declared before cpize_end_plan(). Where CTest counts
-# GPUs, a test that asks for none gets none.
+# A test of the project's own that takes GPUs (through `cpize gpus --take`), declared before cpize_end_plan(): a number of GPUs, or
+# of ranks ("2r"), which may share them (CPIZE_RANKS_PER_GPU). Where CTest counts GPUs, a test that asks for none gets none.
 function(cpize_test_uses_gpus test count)
   set_property(GLOBAL APPEND PROPERTY _CPIZE_GPU_USERS "${test}=${count}")
 endfunction()
@@ -47,6 +47,7 @@ function(_cpize_gpu_counts out id)
         set(count 1)
         if(CMAKE_MATCH_4 STREQUAL "nccl")
           math(EXPR count "${CMAKE_MATCH_1} * ${CMAKE_MATCH_2} * ${CMAKE_MATCH_3}")
+          string(APPEND count "r")
         endif()
         list(APPEND counts ${count})
       endif()

@@ -53,7 +53,8 @@ def gpu_case(options):
         check(status == 0 and results == {"one": "Passed", "four": "Passed"}, "too few GPUs: CTest does not refuse", output)
         scratch.configure(source, build, "Ninja", options.tool, CPIZE_BACKEND="nccl", CPIZE_ARGUMENTS="cp:(1,2)")
         two = groups(2)
-        check(groups(1, CPIZE_RANKS_PER_GPU="2")["end_to_end"] == 1, "ranks that share a GPU")
+        shared = groups(1, CPIZE_RANKS_PER_GPU="2")
+        check(shared["end_to_end"] == 1 and "four" not in groups(2, CPIZE_RANKS_PER_GPU="2"), "ranks share a GPU, declared GPUs stay", shared)
         check(two["end_to_end"] == 2 and two["tri_mul_out"] == 2 and "end_to_end" not in groups(1), "a cell on NCCL: one GPU a rank", two)
         return f"{len(two)} tests of an NCCL plan ask for GPUs"
     return "GPUs as CTest's resource", case

@@ -1,6 +1,6 @@
 #include "comm/process_backend.hpp"
 
-#include "comm/nccl/peer_copies.hpp"
+#include "comm/peers/peer_copies.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm {
@@ -14,15 +14,24 @@ at::Tensor ProcessBackend::allocateTensor(long elements, at::TensorOptions optio
   return peers_->allocate({elements}, options);
 }
 
-c10::intrusive_ptr<c10d::Work> ProcessBackend::alltoall(std::vector<at::Tensor>& outputs,
-                                                        std::vector<at::Tensor>& inputs, const c10d::AllToAllOptions&) {
-  if (!peers_)
-    throw ContractError(getBackendName() +
-                        " backend: alltoall of strided pieces needs GPUs that read each other's memory");
+void ProcessBackend::require_pieces(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs) {
   const auto ranks = static_cast<std::size_t>(getSize());
   if (outputs.size() != ranks || inputs.size() != ranks)
     throw ContractError(getBackendName() + " backend: alltoall wants one piece a rank (" + std::to_string(ranks) +
                         "), got " + std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));
+  for (const auto* pieces : {&outputs, &inputs})
+    for (const auto& t : *pieces)
+      if (t.defined() && !(t.is_cuda() && supportsTensorAlloc(t.device().index())))
+        throw ContractError(
+            getBackendName() +
+            " backend: alltoall of strided pieces is between GPUs that read each other's memory, not on " +
+            t.device().str());
+}
+
+c10::intrusive_ptr<c10d::Work> ProcessBackend::alltoall(std::vector<at::Tensor>& outputs,
+                                                        std::vector<at::Tensor>& inputs, const c10d::AllToAllOptions&) {
+  require_pieces(outputs, inputs);
+  if (!peers_) throw ContractError(getBackendName() + " backend: there are no peers that read each other's memory");
   return peers_->alltoall(outputs, inputs);
 }
 

@@ -11,8 +11,9 @@
 
 namespace cpize::comm {
 
-/// Whether GPUs of one machine exchange by reading each other's memory (nccl/peer_copies.hpp). mpi does so only where
-/// `always` asks for it, between the GPUs that are current when the ranks join.
+/// Whether GPUs of one machine exchange by reading each other's memory (peers/peer_copies.hpp). mpi does so only where
+/// `always` asks for it and the process sees a GPU: with the GPU that is current when the ranks join, which is the
+/// first one unless the launcher shows each rank its own.
 enum class PeerCopiesChoice { where_possible, always, never };
 
 struct ProcessBackendOptions {
@@ -24,7 +25,7 @@ struct ProcessBackendOptions {
   int ranks_per_gpu = 1;  // nccl
 };
 
-namespace nccl {
+namespace peers {
 class PeerCopies;
 }
 
@@ -53,7 +54,7 @@ class ProcessBackend : public c10d::Backend {
   /// timeout. Nothing may be communicated afterwards.
   virtual void leave() = 0;
 
-  /// Whether peers read tensors on this GPU (nccl/peer_copies.hpp); then memory that they can read, and all-to-all
+  /// Whether peers read tensors on this GPU (peers/peer_copies.hpp); then memory that they can read, and all-to-all
   /// exchanges of strided pieces. ContractError where they do not.
   bool supportsTensorAlloc(c10::DeviceIndex device) override;
   at::Tensor allocateTensor(long elements, at::TensorOptions options = {}) override;
@@ -61,7 +62,10 @@ class ProcessBackend : public c10d::Backend {
                                           const c10d::AllToAllOptions& options = {}) override;
 
  protected:
-  std::shared_ptr<nccl::PeerCopies> peers_;  // null where the backend itself moves everything
+  /// One piece a rank, on this rank's GPU, where peers read.
+  void require_pieces(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs);
+
+  std::shared_ptr<peers::PeerCopies> peers_;  // null where the backend itself moves everything
 };
 
 /// Why this build has no such backend; empty where it has.

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <thread>
 
@@ -103,11 +105,10 @@ WorldOptions& WorldOptions::with_environment() {
     peer_copies = value == "1" ? PeerCopiesChoice::always : PeerCopiesChoice::never;
   }
   if (const char* ranks = std::getenv("CPIZE_RANKS_PER_GPU"); ranks && *ranks) {
-    char* end = nullptr;
-    const long value = std::strtol(ranks, &end, 10);
-    if (*end != '\0' || value < 1 || value > 64)
+    const char* const last = ranks + std::strlen(ranks);
+    const auto [end, error] = std::from_chars(ranks, last, ranks_per_gpu);
+    if (error != std::errc() || end != last || ranks_per_gpu < 1 || ranks_per_gpu > 64)
       throw ConfigError(std::string("CPIZE_RANKS_PER_GPU=") + ranks + " is no number from 1 to 64");
-    ranks_per_gpu = static_cast<int>(value);
   }
   return *this;
 }

@@ -49,10 +49,11 @@ struct WorldOptions {
 
   /// mpi: messages of more bytes travel in pieces.
   std::size_t largest_message = std::size_t{1} << 30;
-  /// Whether every rank's operation is compared before it is done. mpi always does; over nccl it costs a wait for each.
+  /// Whether every rank's operation is compared before it is done. mpi always does (but of peer copies only sizes);
+  /// over nccl it costs a wait for each.
   bool check_collectives = false;
-  /// Whether GPUs of one machine exchange by copy engines; `always` is a ConfigError where they cannot. mpi stages
-  /// through the host otherwise.
+  /// Whether GPUs of one machine exchange by copy engines; `always` is a ConfigError where GPUs cannot. mpi stages
+  /// through the host otherwise, and where the process sees no GPU.
   PeerCopiesChoice peer_copies = PeerCopiesChoice::where_possible;
   /// nccl: ranks that share a GPU. NCCL refuses that on one machine, so each rank says that it is on a machine of its
   /// own (NCCL_HOSTID): right, but slow. For proofs, not for speed.
@@ -76,7 +77,7 @@ class ProcessWorld {
   int rank() const { return launch_.rank; }
   int size() const { return launch_.world; }
   const LaunchEnvironment& launch() const { return launch_; }
-  /// nccl: this rank's GPU. mpi: the CPU (tensors on a GPU are taken as well, and staged through the host).
+  /// nccl: this rank's GPU. mpi: the CPU (tensors on a GPU are taken as well).
   at::Device device() const;
   /// A mesh over the whole world; ConfigError where its size is another. Does not communicate.
   MeshPtr mesh(const MeshShape& shape) const;

@@ -1,6 +1,6 @@
 // Notices between processes that are forked here: in order, whole, no further ahead than the board is deep, and no
 // trace of the shared memory afterwards.
-#include "comm/peer_board.hpp"
+#include "comm/peers/peer_board.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "error/error.hpp"
 #include "parity/comm/forked_ranks.hpp"
 
-namespace cpize::comm {
+namespace cpize::comm::peers {
 namespace {
 
 constexpr int world = 3;
@@ -86,4 +86,4 @@ TEST(PeerBoard, NoticesComeInOrderAndWhole) { run(false); }
 TEST(PeerBoard, AnObjectionOfOneIsHeardByAll) { run(true); }
 
 }  // namespace
-}  // namespace cpize::comm
+}  // namespace cpize::comm::peers

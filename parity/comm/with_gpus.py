@@ -15,7 +15,10 @@ given = parser.parse_args()
 
 visible = os.environ.get("CUDA_VISIBLE_DEVICES")
 here = len(list(pathlib.Path("/proc/driver/nvidia/gpus").glob("*"))) if visible is None else len([v for v in visible.split(",") if v])
-needed = -(-given.gpus // int(os.environ.get("CPIZE_RANKS_PER_GPU") or 1))
+share = os.environ.get("CPIZE_RANKS_PER_GPU") or "1"
+if not (share.isdecimal() and 1 <= int(share) <= 64):
+    sys.exit(f"CPIZE_RANKS_PER_GPU={share} is no number from 1 to 64")
+needed = -(-given.gpus // int(share))
 if here < needed:
     print(f"skipped: {needed} GPUs are needed, {here} are here")
     sys.exit(77)

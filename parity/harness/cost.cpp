@@ -1,6 +1,7 @@
 #include "parity/harness/cost.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -191,10 +192,12 @@ void measure_cost(const BlockCase& block, const Setting& setting, Cell& cell) {
                  bound == block.bounds().end() ? std::nullopt : std::optional(bound->second(point)));
   }
   if (!reports_here()) return;
+  if (setting.device_type != at::kCPU) c10::getDeviceAllocator(setting.device_type)->emptyCache();
   try {
     for (const auto& [name, value] : serial_costs(block, serial, run, setting, inputs, gradients))
       cell.counter("serial." + name, value);
   } catch (const c10::OutOfMemoryError&) {  // what several GPUs hold may be too large for one
+    cell.fact("serial_peaks", "n/a: out of memory");
   }
 }
 

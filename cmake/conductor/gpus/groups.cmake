@@ -1,5 +1,5 @@
 # Generated: tasks that can use GPUs, and how many. Each asks for the largest number that is here, or for none.
-# Ranks that share a GPU (CPIZE_RANKS_PER_GPU) need fewer.
+# So many ranks ("2r") need fewer where they share GPUs (CPIZE_RANKS_PER_GPU).
 set(_cpize_share "$ENV{CPIZE_RANKS_PER_GPU}")
 if(NOT _cpize_share MATCHES "^[1-9][0-9]*$")
   set(_cpize_share 1)
@@ -10,7 +10,9 @@ foreach(_cpize_user IN ITEMS @_users@)
   string(REPLACE "," ";" _cpize_counts "${CMAKE_MATCH_2}")
   set(_cpize_take 0)
   foreach(_cpize_count IN LISTS _cpize_counts)
-    math(EXPR _cpize_count "(${_cpize_count} + ${_cpize_share} - 1) / ${_cpize_share}")
+    if(_cpize_count MATCHES "^([0-9]+)r$")
+      math(EXPR _cpize_count "(${CMAKE_MATCH_1} + ${_cpize_share} - 1) / ${_cpize_share}")
+    endif()
     if(_cpize_count LESS_EQUAL CPIZE_GPUS_HERE AND _cpize_count GREATER _cpize_take)
       set(_cpize_take ${_cpize_count})
     endif()

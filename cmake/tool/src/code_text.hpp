@@ -11,9 +11,8 @@ namespace cpize::tool {
 
 /// * A comment counts as a blank. String and character literals and the names of headers are kept byte for byte.
 /// * A directive keeps its line, and one space wherever it had a blank: `#define f (x)` is not `#define f(x)`.
-/// * Elsewhere a run of blanks and line ends is left out where its two sides cannot join to another token, and is one
-/// space
-///   where they might: `a b`, `- -`, `> >`, `1 .x`, `u8 "x"`, `"x" _s`.
+/// * Elsewhere a run of blanks and line ends is left out where its two sides cannot join to another token; where they
+///   might, it is one space: `a b`, `- -`, `> >`, `1 .x`, `u8 "x"`, `"x" _s`.
 ///
 /// A text that compilers may read in another way than the walk (code_walk.hpp) is returned as it is. That includes
 /// trigraphs, a backslash with blanks before its line end, carriage returns inside lines, __has_include, #embed,

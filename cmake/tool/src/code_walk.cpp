@@ -69,6 +69,7 @@ Piece::Kind CodeWalk::advance() {
   const bool raw = s_[i_] == '"' && is_raw_string();
   doubtful_ = doubtful_ || quote_in_doubt(raw);
   raw ? skip_raw_string() : skip_literal();
+  literal_end_ = i_;
   return Piece::kLiteral;
 }
 
@@ -184,7 +185,7 @@ bool CodeWalk::is_raw_string() const {
 // a digit separator, no quote
 bool CodeWalk::in_number() const {
   std::size_t b = i_;
-  while (b > 0 && (is_word(s_[b - 1]) || s_[b - 1] == '\'' || s_[b - 1] == '.')) --b;
+  while (b > literal_end_ && (is_word(s_[b - 1]) || s_[b - 1] == '\'' || s_[b - 1] == '.')) --b;
   return b < i_ && is_digit(s_[b]) && i_ + 1 < s_.size() && is_word(s_[i_ + 1]);
 }
 

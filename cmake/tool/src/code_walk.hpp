@@ -1,5 +1,4 @@
-// A walk over C++ or CUDA text, piece by piece, without preprocessing it: blanks and comments, literals, directives,
-// code.
+// A walk over C++ or CUDA text, without preprocessing it: blanks and comments, literals, directives and other code.
 //
 // Who reads #include lines and who leaves comments out walk the same way. Comments, string literals (raw ones too),
 // digit separators, line continuations and `%:` are understood.
@@ -55,7 +54,7 @@ class CodeWalk {
   bool quote_in_doubt(bool raw) const;
 
   std::string_view s_;
-  std::size_t i_ = 0;
+  std::size_t i_ = 0, literal_end_ = 0;  // of the last literal: a number does not reach into it
   int line_ = 1;
   Inside inside_ = Inside::kLineStart;
   bool directive_ = false, doubtful_ = false;

@@ -74,6 +74,11 @@ std::optional<Evidence> read_summary(const fs::path& file) {
   return evidence_from(json::parse(*text, nullptr, false));
 }
 
+/// Facts that say which program, and which way through it, was measured: no summary leaves them out.
+bool tells_the_path(const std::string& fact) {
+  return fact == "program" || fact == "ranks_per_gpu" || fact == "peer_copies";
+}
+
 }  // namespace
 
 std::optional<Evidence> evidence_from(const json& summary) {
@@ -108,7 +113,7 @@ std::string summary_text(const Evidence& e, const std::string& details_hash) {
     for (const Run* r : runs) {
       json facts = json::object();
       for (const auto& [k, v] : r->facts) {
-        if (width > 0 || k == "program" || k == "ranks_per_gpu") facts[clip(k, 40)] = clip(v, std::max<std::size_t>(width, 20));
+        if (width > 0 || tells_the_path(k)) facts[clip(k, 40)] = clip(v, std::max<std::size_t>(width, 20));
       }
       j["runs"].push_back({{"when", r->when}, {"seconds", std::round(r->seconds * 1000) / 1000}, {"facts", facts}});
     }

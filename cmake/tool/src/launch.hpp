@@ -2,9 +2,8 @@
 //
 //   threads   the program itself; its ranks are threads
 //   mpi       <mpiexec> -n W <program>, on a GPU with one leased GPU that all ranks share
-//   nccl      W children of ours with the variables of torchrun, a fresh file to meet at, and W leased GPUs (fewer
-//   where
-//             CPIZE_RANKS_PER_GPU lets ranks share them)
+//   nccl      W children of ours with the variables of torchrun, a fresh file to meet at, and a leased GPU each, or for
+//             several of them (CPIZE_RANKS_PER_GPU)
 //
 // Whatever is started dies with us, and as one group when its time is up.
 #pragma once

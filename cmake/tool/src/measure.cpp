@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -56,7 +57,9 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Task& t, con
   }
   if (const std::string h = file_hash(t.command[0]); !h.empty()) facts["program"] = h;
   if (group.backend == "nccl" && gpus_for(group.ranks) < group.ranks)
-    facts["ranks_per_gpu"] = std::to_string(ranks_per_gpu());
+    facts["ranks_per_gpu"] = std::to_string(std::min(ranks_per_gpu(), group.ranks));
+  const char* const copies = std::getenv("CPIZE_PEER_COPIES");  // another path of the exchanges
+  if (group.device == "cuda" && copies && *copies) facts["peer_copies"] = copies;
   return facts;
 }
 

@@ -190,7 +190,9 @@ def asked_for():
     said = toy.red("prove", "map", expect=3, says="map: BLOCKED: .*1x1x2/nccl/fp64/cuda.*not measurable here: no GPU|map: BLOCKED: no cell")
     state, why = toy.states()["map"]
     check(state == "blocked", "state", f"{state} {why}")
-    prove("map", **machine(2))
+    toy.red("drive", expect=3, says="2 ranks over NCCL, which need 2 GPUs, and here: 1 GPU", **machine(1))
+    prove("map", CPIZE_RANKS_PER_GPU="2", **machine(1))
+    check(re.search("nccl/.*green.*, 2 ranks a GPU", toy.ok("evidence", "map")), "evidence says that ranks share a GPU")
     toy.cmake("-DCPIZE_BACKEND=threads", "-DCPIZE_ARGUMENTS=")
 
 

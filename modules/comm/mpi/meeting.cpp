@@ -1,29 +1,42 @@
 #include "comm/mpi/meeting.hpp"
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "error/error.hpp"
 
 namespace cpize::comm::mpi {
+namespace {
 
-Meeting::Meeting(Endpoint& endpoint, std::chrono::milliseconds timeout) : endpoint_(endpoint) {
-  if (!endpoint.one_machine())
-    throw ConfigError("CPIZE_PEER_COPIES=1, but the ranks are on several machines; leave it out");
-  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const std::string name = "cpize-" + std::to_string(getpid()) + "-" + std::to_string(now);
-  store_.file = endpoint.from_rank_0((std::filesystem::temp_directory_path() / name).string());
-  store_.store = c10::make_intrusive<c10d::FileStore>(store_.file, endpoint.size());
-  store_.store->setTimeout(timeout);
-  store_.text = "file " + store_.file;
-}
+constexpr const char* kLoopback = "127.0.0.1";
 
-void Meeting::leave() {
-  endpoint_.meet();
-  std::error_code gone;
-  if (endpoint_.rank() == 0) std::filesystem::remove(store_.file, gone);
+}  // namespace
+
+Meeting::Meeting(const Endpoint& endpoint, std::chrono::milliseconds timeout) : endpoint_(endpoint) {
+  if (!endpoint.one_machine()) throw ConfigError("peer copies: the ranks are on several machines");
+  c10d::TCPStoreOptions options;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  std::string port, why;
+  if (endpoint.rank() == 0) {
+    options.isServer = true;
+    options.port = 0;  // the system chooses
+    try {
+      const auto served = c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
+      port = std::to_string(served->getPort());
+      store_.store = served;
+    } catch (const std::exception& e) {  // told to everybody
+      why = e.what();
+    }
+  }
+  port = endpoint.from_rank_0(port);
+  why = endpoint.from_rank_0(why);
+  if (port.empty()) throw ConfigError("peer copies: rank 0 cannot serve a port of the loopback: " + why);
+  if (endpoint.rank() != 0) {
+    options.isServer = false;
+    options.port = static_cast<std::uint16_t>(std::stoi(port));
+    store_.store = c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
+  }
+  store_.text = std::string(kLoopback) + ":" + port;
 }
 
 }  // namespace cpize::comm::mpi

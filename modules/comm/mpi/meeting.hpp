@@ -1,24 +1,24 @@
-// Meeting: a store for the ranks of one machine, told by MPI where it is.
+// Meeting: a store for the ranks of one machine, which MPI tells where it is.
 #pragma once
 #include <chrono>
-#include <string>
 
 #include "comm/mpi/endpoint.hpp"
 #include "comm/process_store.hpp"
 
 namespace cpize::comm::mpi {
 
-/// A file that lasts until all ranks have left the meeting. Coming and leaving are collectives of the endpoint, so
-/// nobody else may call it meanwhile.
+/// A port of the loopback that the system chose and rank 0 serves. Coming and leaving are collectives of the endpoint,
+/// so nobody else may call it meanwhile. Who does not come within the timeout of a call is a PeerError there.
 class Meeting {
  public:
-  /// ConfigError on every rank where they are on several machines.
-  Meeting(Endpoint& endpoint, std::chrono::milliseconds timeout);
+  /// ConfigError on every rank where they are on several machines, or where rank 0 can serve nothing.
+  Meeting(const Endpoint& endpoint, std::chrono::milliseconds timeout);
   const ProcessStore& store() const { return store_; }
-  void leave();
+  /// Waits until all have come so far: then nobody needs rank 0's port any more.
+  void leave() const { endpoint_.meet(); }
 
  private:
-  Endpoint& endpoint_;
+  const Endpoint& endpoint_;
   ProcessStore store_;
 };
 

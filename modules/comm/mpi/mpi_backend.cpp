@@ -8,7 +8,7 @@
 
 #include "comm/call_site.hpp"
 #include "comm/mpi/meeting.hpp"
-#include "comm/nccl/peer_copies.hpp"
+#include "comm/peers/peer_copies.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm::mpi {
@@ -68,12 +68,24 @@ MpiBackend::MpiBackend(std::unique_ptr<Endpoint> endpoint, const ProcessBackendO
 void MpiBackend::copy_between(at::Device gpu, std::chrono::milliseconds join_timeout) {
   if (getSize() == 1) return;
   std::lock_guard lock(mutex_);
-  Meeting meeting(*endpoint_, join_timeout);
   std::string why;
-  const nccl::PeerCopiesOptions options{timeout_, [this] { return failure(); }};
-  peers_ = nccl::PeerCopies::join(meeting.store(), rank_, size_, gpu, options, why);
-  meeting.leave();
+  try {
+    const Meeting meeting(*endpoint_, join_timeout);
+    const peers::PeerCopiesOptions options{timeout_, [this] { return failure(); }, [this] { return who_returned(); }};
+    peers_ = peers::PeerCopies::join(meeting.store(), rank_, size_, gpu, options, why);
+    meeting.leave();
+  } catch (const c10::Error& e) {  // the store: somebody did not come
+    throw PeerError("peer copies: " + std::string(e.what_without_backtrace()));
+  }
   if (!peers_) throw ConfigError("CPIZE_PEER_COPIES=1, but the ranks cannot read each other's GPU memory: " + why);
+}
+
+std::string MpiBackend::who_returned() noexcept {
+  std::lock_guard lock(mutex_);
+  progress_or_give_up();
+  for (int r = 0; r < size_; ++r)
+    if (left_[r]) return rank_text(r) + " returned and never reached an exchange of " + rank_text(rank_);
+  return "";
 }
 
 MpiBackend::~MpiBackend() {
@@ -220,7 +232,7 @@ c10::intrusive_ptr<c10d::Work> MpiBackend::alltoall_base(at::Tensor& output, at:
   if (output_splits.size() != ranks || input_splits.size() != ranks)
     throw ContractError("mpi backend: alltoall_base wants one split a rank (" + std::to_string(ranks) + "), got " +
                         std::to_string(output_splits.size()) + " and " + std::to_string(input_splits.size()));
-  if (output.is_cuda() && supportsTensorAlloc(output.device().index()))
+  if (output.is_cuda() && output.device() == input.device() && supportsTensorAlloc(output.device().index()))
     return peers_->alltoall_base(output, input, output_splits, input_splits);
   return post({c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, output, input, output_splits, input_splits, {}});
 }
@@ -276,7 +288,7 @@ c10::intrusive_ptr<c10d::Backend> MpiBackend::spare() {
 }
 
 void MpiBackend::leave() {
-  if (peers_) peers_->synchronize();
+  if (peers_) peers_->drain();
   const auto deadline = Clock::now() + timeout_;
   {
     std::lock_guard lock(mutex_);

@@ -2,13 +2,16 @@
 // end.
 //
 // alltoall_base with splits, allreduce (SUM, MAX, MIN) and barrier; every dtype of ATen; any length. Tensors on a GPU
-// are staged through the host; on request, and on one machine, all-to-all exchanges between GPUs (or on one that all
-// ranks share) are copies by their copy engines instead (comm/nccl/peer_copies.hpp). Work is started at once and ends
-// in wait(), which also moves the other operations of this rank on; a background thread does so now and then. An
-// operation belongs to the operations of the same number on the other ranks, whichever thread starts it.
+// are staged through the host. Work is started at once and ends in wait(), which also moves the other operations of
+// this rank on; a background thread does so now and then. An operation belongs to the operations of the same number on
+// the other ranks, whichever thread starts it.
 //
 // Every wait ends: with the result; with a PeerError where ranks disagree, where one fails or leaves, or where one does
 // not come within the timeout (the error lists who is absent). The first cause is told to everybody.
+//
+// On request, and on one machine, exchanges of tensors on a GPU (which several ranks may share) are copies by the
+// GPUs' copy engines instead (comm/peers/peer_copies.hpp). Of these only sizes are compared, and a GPU that waits for a
+// peer that was stopped after it had posted waits as long as that one: MPI has no heartbeat.
 #pragma once
 #include <condition_variable>
 #include <list>
@@ -59,6 +62,8 @@ class MpiBackend : public ProcessBackend {
   };
 
   c10::intrusive_ptr<c10d::Work> post(PostedOperation operation);
+  /// A rank that is done, and so comes to no exchange any more; empty while there is none.
+  std::string who_returned() noexcept;
   // All below: with the mutex held.
   void progress();
   void progress_or_give_up() noexcept;

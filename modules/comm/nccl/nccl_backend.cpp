@@ -12,7 +12,7 @@
 
 #include "comm/call_site.hpp"
 #include "comm/collective_check.hpp"
-#include "comm/nccl/peer_copies.hpp"
+#include "comm/peers/peer_copies.hpp"
 #include "error/error.hpp"
 
 namespace cpize::comm {
@@ -45,7 +45,8 @@ NcclBackend::NcclBackend(const ProcessStore& met, const LaunchEnvironment& launc
   group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(met_.store, launch.rank, launch.world, group_options);
   if (launch.world == 1 || options.peer_copies == PeerCopiesChoice::never) return;
   std::string why;
-  peers_ = PeerCopies::join(met_, launch.rank, launch.world, gpu, {options.timeout, [this] { return failure(); }}, why);
+  peers_ = peers::PeerCopies::join(met_, launch.rank, launch.world, gpu,
+                                   {options.timeout, [this] { return failure(); }}, why);
   if (!peers_ && options.peer_copies == PeerCopiesChoice::always)
     throw ConfigError("CPIZE_PEER_COPIES=1, but the GPUs cannot read each other's memory: " + why);
 }
@@ -104,10 +105,10 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall_base(at::Tensor& output, at
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
                                                      const c10d::AllToAllOptions& options) {
+  require_pieces(outputs, inputs);
   PostedOperation operation{c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, {}, {}, {}, {}, {}};
   const auto note = [&](const std::vector<at::Tensor>& pieces, at::Tensor& one, std::vector<std::int64_t>& splits) {
     for (const auto& t : pieces) {
-      if (t.defined()) require_here(t);
       if (!one.defined()) one = t;
       splits.push_back(t.defined() ? t.numel() : 0);
     }
@@ -146,11 +147,9 @@ c10::intrusive_ptr<ProcessBackend> join_nccl(const LaunchEnvironment& launch, co
   // A launcher gives each process its own GPU, or all processes all of them.
   const int index = gpus == 1 ? 0 : launch.local_rank / options.ranks_per_gpu;
   if (index >= gpus)
-    throw ConfigError("local rank " + std::to_string(launch.local_rank) + " (" + launch.source +
-                      ") has no GPU: " + std::to_string(gpus) +
-                      " are visible, and nccl wants one a rank (CPIZE_RANKS_PER_GPU=2: one for "
-                      "two); launch with: " +
-                      launch.line);
+    throw ConfigError("local rank " + std::to_string(launch.local_rank) + " (" + launch.source + ") has no GPU: " +
+                      std::to_string(gpus) + " are visible for " + std::to_string(options.ranks_per_gpu) +
+                      " ranks each (CPIZE_RANKS_PER_GPU); launch with: " + launch.line);
   if (options.ranks_per_gpu > 1) setenv("NCCL_HOSTID", ("cpize-rank-" + std::to_string(launch.rank)).c_str(), 0);
   const at::Device gpu(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   c10::cuda::set_device(gpu.index());

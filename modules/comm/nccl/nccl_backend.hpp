@@ -1,6 +1,6 @@
 // NcclBackend: ranks are processes with one GPU each, over libtorch's ProcessGroupNCCL (watchdog, timeouts, flight
 // recorder). Where all GPUs are of one machine, all-to-all exchanges are copies of the GPUs' copy engines instead
-// (comm/nccl/peer_copies.hpp); while a CUDA graph is captured they are NCCL's.
+// (comm/peers/peer_copies.hpp); while a CUDA graph is captured they are NCCL's.
 //
 // What NCCL cannot tell (who failed, who is gone) is kept in the store where the ranks met, see
 // comm/store_liveness.hpp. NVLink multicast and all other NCCL_* and TORCH_NCCL_* variables stay as the environment has

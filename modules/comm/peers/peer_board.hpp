@@ -13,7 +13,7 @@
 
 #include "comm/process_store.hpp"
 
-namespace cpize::comm {
+namespace cpize::comm::peers {
 
 /// A strided piece of memory of another process: `memory` names an allocation, the rest is in bytes from its start.
 struct PeerPiece {
@@ -64,4 +64,4 @@ class PeerBoard {
 std::string first_objection(const ProcessStore& met, const std::string& key, int rank, int size,
                             const std::string& objection);
 
-}  // namespace cpize::comm
+}  // namespace cpize::comm::peers

@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
-#include "comm/peer_board.hpp"
+#include "comm/peers/peer_board.hpp"
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 
 /// An allocation that others know by name.
 struct SharedAllocation {
@@ -46,4 +46,4 @@ class SharedPool {
   std::map<const char*, SharedAllocation> named_;  // by their start; they stay
 };
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

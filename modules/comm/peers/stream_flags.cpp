@@ -1,10 +1,10 @@
-#include "comm/nccl/stream_flags.hpp"
+#include "comm/peers/stream_flags.hpp"
 
 #include <c10/util/Exception.h>
 
 #include <type_traits>
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 namespace {
 
 template <class Function>
@@ -34,4 +34,4 @@ void StreamFlags::wait_for(cudaStream_t stream, char* flag, std::uint64_t number
               "cuStreamWaitValue32 failed");
 }
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

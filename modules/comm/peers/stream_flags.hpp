@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 
 class StreamFlags {
  public:
@@ -22,4 +22,4 @@ class StreamFlags {
   PFN_cuStreamWaitValue32_v11070 wait_ = nullptr;
 };
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

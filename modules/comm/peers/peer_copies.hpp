@@ -25,11 +25,12 @@
 
 #include "comm/process_store.hpp"
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 
 struct PeerCopiesOptions {
-  std::chrono::milliseconds timeout;     // of a peer's host
-  std::function<std::string()> failure;  // the first cause, while a host waits; empty while there is none
+  std::chrono::milliseconds timeout;          // of a peer's host
+  std::function<std::string()> failure;       // the first cause, while a host waits; empty while there is none
+  std::function<std::string()> absence = {};  // likewise who has returned, while a host waits for what peers post
 };
 
 class PeerCopies {
@@ -58,8 +59,9 @@ class PeerCopies {
   virtual c10::intrusive_ptr<c10d::Work> alltoall_base(const at::Tensor& output, const at::Tensor& input,
                                                        at::IntArrayRef output_splits, at::IntArrayRef input_splits) = 0;
 
-  /// Blocks until this GPU has done what it was given: nobody reads its memory for an exchange that was waited for.
-  virtual void synchronize() = 0;
+  /// Waits until this GPU has done all copies, and the exchanges that were waited for: nobody reads its memory for
+  /// them. PeerError where another rank fails, or after the timeout.
+  virtual void drain() = 0;
 };
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

@@ -1,10 +1,10 @@
-#include "comm/nccl/strided_copy.hpp"
+#include "comm/peers/strided_copy.hpp"
 
 #include <c10/cuda/CUDAException.h>
 
 #include <algorithm>
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 namespace {
 
 /// May the two inner axes go into one call? The runtime states planes as so many rows of the same pitch.
@@ -77,4 +77,4 @@ void copy_strided(char* to, const char* from, const CopyShape& shape, cudaStream
   C10_CUDA_CHECK(cudaMemcpy3DAsync(&p, stream));
 }
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

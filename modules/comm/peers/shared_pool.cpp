@@ -1,4 +1,4 @@
-#include "comm/nccl/shared_pool.hpp"
+#include "comm/peers/shared_pool.hpp"
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -10,7 +10,7 @@
 
 #include "error/error.hpp"
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 namespace {
 
 /// The allocation that `pointer` lies in, from its start; the runtime has no name for it.
@@ -89,4 +89,4 @@ const SharedAllocation* SharedPool::holder_of(const at::Tensor& t) const {
   return pointer < allocation.begin + allocation.size ? &allocation : nullptr;
 }
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

@@ -1,4 +1,4 @@
-#include "comm/nccl/peer_copies.hpp"
+#include "comm/peers/peer_copies.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -14,13 +14,13 @@
 #include <thread>
 
 #include "comm/call_site.hpp"
-#include "comm/nccl/shared_pool.hpp"
-#include "comm/nccl/stream_flags.hpp"
-#include "comm/nccl/strided_copy.hpp"
-#include "comm/peer_board.hpp"
+#include "comm/peers/peer_board.hpp"
+#include "comm/peers/shared_pool.hpp"
+#include "comm/peers/stream_flags.hpp"
+#include "comm/peers/strided_copy.hpp"
 #include "error/error.hpp"
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 namespace {
 
 bool empty(const at::Tensor& t) { return !t.defined() || t.numel() == 0; }
@@ -49,6 +49,19 @@ struct Exchange {
   int next = 0;  // the first peer whose copies are not enqueued
 };
 
+/// What went wrong while `f`, which returns an objection itself, ran: told to all ranks, so that none waits for this
+/// one.
+template <class F>
+std::string objection_of(F f) {
+  try {
+    return f();
+  } catch (const c10::Error& e) {
+    return e.what_without_backtrace();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
 class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> {
  public:
   Engines(int rank, int size, at::Device gpu, PeerCopiesOptions options)
@@ -70,7 +83,7 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     if (!board_) return why;
 
     Offer offer;
-    const std::string objection = make_memory(offer);
+    const std::string objection = objection_of([&] { return make_memory(offer); });
     const auto say = [&](const char* key, const std::string& value) {
       met.put(std::string(key) + "/" + std::to_string(rank_), value);
     };
@@ -79,7 +92,7 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     say("peers/offset", std::to_string(offer.offset));
     why = first_objection(met, "peers/named", rank_, size_, objection);
     if (!why.empty()) return why;
-    return first_objection(met, "peers/opened", rank_, size_, open_peers(met));
+    return first_objection(met, "peers/opened", rank_, size_, objection_of([&] { return open_peers(met); }));
   }
 
   bool takes(c10::DeviceIndex device) const override {
@@ -107,16 +120,21 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     return alltoall(cut(output, output_splits), cut(input, input_splits));
   }
 
-  void synchronize() override {
+  void drain() override {
     const c10::cuda::CUDAGuard guard(gpu_);
-    C10_CUDA_CHECK(cudaDeviceSynchronize());
+    const std::lock_guard lock(mutex_);
+    std::vector<at::cuda::CUDAEvent> ends(peers_.size() + 1);
+    for (std::size_t q = 0; q < peers_.size(); ++q) ends[q].record(peers_[q].stream);
+    ends.back().record(at::cuda::getCurrentCUDAStream(gpu_.index()));
+    wait_until([&] { return std::ranges::all_of(ends, [](auto& e) { return e.query(); }); },
+               [] { return std::string("its copies to end"); }, {});
   }
 
   /// Everything that `wait` of this exchange promises.
   void finish(const std::shared_ptr<Exchange>& exchange) {
     const c10::cuda::CUDAGuard guard(gpu_);
     const std::lock_guard lock(mutex_);
-    enqueue_until([&] { return exchange->next == size_; }, *exchange);
+    wait_until([&] { return exchange->next == size_; }, [&] { return others_at(*exchange); }, options_.absence);
     const auto stream = at::cuda::getCurrentCUDAStream(gpu_.index());
     for (const int q : exchange->receives_from) exchange->copied[q].block(stream);
     for (const int q : exchange->sends_to) stream_flags_.wait_for(stream, flags_ + has_flag(q), exchange->number);
@@ -144,11 +162,7 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
     C10_CUDA_CHECK(cudaMemset(flags_, 0, kFlagsBytes));
     if (const std::string objection = name_memory(flags_, offer.flags); !objection.empty()) return objection;
     pool_.emplace(gpu_);
-    try {
-      offer.trial = allocate({1 << 20}, at::TensorOptions(gpu_).dtype(at::kByte));
-    } catch (const ResourceError& e) {
-      return e.what();
-    }
+    offer.trial = allocate({1 << 20}, at::TensorOptions(gpu_).dtype(at::kByte));
     offer.trial.fill_(rank_);
     C10_CUDA_CHECK(cudaDeviceSynchronize());
     const SharedAllocation& holder = *pool_->holder_of(offer.trial);
@@ -184,8 +198,9 @@ class Engines : public PeerCopies, public std::enable_shared_from_this<Engines> 
   }
 
   bool enqueue_next(Exchange& exchange);
-  template <class Done>
-  void enqueue_until(Done done, const Exchange& waiting);
+  template <class Done, class What>
+  void wait_until(Done done, What what, const std::function<std::string()>& absence);
+  std::string others_at(const Exchange& exchange) const;
   void copy_from(int q, Exchange& exchange, const MemoryName& name, const PeerPiece& piece);
 
   const int rank_, size_;
@@ -258,7 +273,7 @@ c10::intrusive_ptr<c10d::Work> Engines::alltoall(std::vector<at::Tensor> outputs
   exchange->outputs = std::move(outputs);
   exchange->inputs = std::move(inputs);
   exchange->copied.resize(size_);
-  enqueue_until([&] { return board_.room(number_); }, *exchange);
+  wait_until([&] { return board_.room(number_); }, [&] { return others_at(*exchange); }, options_.absence);
   const auto stream = at::cuda::getCurrentCUDAStream(gpu_.index());
   exchange->posted.record(stream);
   for (const int q : exchange->sends_to) stream_flags_.write(stream, peers_[q].flags + ready_flag(rank_), number_);
@@ -288,20 +303,33 @@ bool Engines::enqueue_next(Exchange& exchange) {
   return true;
 }
 
-template <class Done>
-void Engines::enqueue_until(Done done, const Exchange& waiting) {
+/// Enqueues copies, as peers post, until `done`. A cause counts only if nothing was to be enqueued after it was known:
+/// a rank may post, and return, between two looks.
+template <class Done, class What>
+void Engines::wait_until(Done done, What what, const std::function<std::string()>& absence) {
   const auto begin = std::chrono::steady_clock::now();
+  std::string cause;
   for (std::int64_t round = 0; !done(); ++round) {
-    if (!under_way_.empty() && enqueue_next(*under_way_.front())) continue;
+    if (!under_way_.empty() && enqueue_next(*under_way_.front())) {
+      cause.clear();
+      continue;
+    }
+    if (!cause.empty()) throw PeerError(cause);
     if (round % 1024 != 1023) continue;
-    if (options_.failure)
-      if (const std::string cause = options_.failure(); !cause.empty()) throw PeerError(cause);
+    if (options_.failure) cause = options_.failure();
+    if (cause.empty() && absence) cause = absence();
     if (std::chrono::steady_clock::now() - begin > options_.timeout)
       throw PeerError("rank " + std::to_string(rank_) + " waited " + std::to_string(options_.timeout.count() / 1000) +
-                      " s for the other ranks to come to exchange " + std::to_string(waiting.number) +
-                      (waiting.site.empty() ? "" : " (" + waiting.site + ")"));
+                      " s for " + what());
     std::this_thread::yield();
   }
+}
+
+/// Whom an exchange waits for: the first one whose notice is not there.
+std::string Engines::others_at(const Exchange& exchange) const {
+  const int next = under_way_.empty() ? size_ : under_way_.front()->next;
+  return (next < size_ ? "rank " + std::to_string(next) : std::string("the other ranks")) + " to come to exchange " +
+         std::to_string(exchange.number) + (exchange.site.empty() ? "" : " (" + exchange.site + ")");
 }
 
 void Engines::copy_from(int q, Exchange& exchange, const MemoryName& name, const PeerPiece& piece) {
@@ -353,4 +381,4 @@ std::shared_ptr<PeerCopies> PeerCopies::join(const ProcessStore& met, int rank, 
   return why.empty() ? engines : nullptr;
 }
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace cpize::comm::nccl {
+namespace cpize::comm::peers {
 
 /// One axis of a copy: how many, and how many bytes apart in the two memories.
 struct CopyAxis {
@@ -24,4 +24,4 @@ struct CopyShape {
 
 void copy_strided(char* to, const char* from, const CopyShape& shape, cudaStream_t stream);
 
-}  // namespace cpize::comm::nccl
+}  // namespace cpize::comm::peers

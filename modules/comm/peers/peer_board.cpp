@@ -1,4 +1,4 @@
-#include "comm/peer_board.hpp"
+#include "comm/peers/peer_board.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "error/error.hpp"
 
-namespace cpize::comm {
+namespace cpize::comm::peers {
 namespace {
 
 /// Differs between machines, and between boots of one.
@@ -122,4 +122,4 @@ void PeerBoard::take(int rank, std::uint64_t number) {
   ranks_[rank].taken[rank_].store(number, std::memory_order_release);
 }
 
-}  // namespace cpize::comm
+}  // namespace cpize::comm::peers
