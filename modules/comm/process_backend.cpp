@@ -19,6 +19,7 @@ void ProcessBackend::require_pieces(const std::vector<at::Tensor>& outputs, cons
   if (outputs.size() != ranks || inputs.size() != ranks)
     throw ContractError(getBackendName() + " backend: alltoall wants one piece a rank (" + std::to_string(ranks) +
                         "), got " + std::to_string(outputs.size()) + " and " + std::to_string(inputs.size()));
+  if (!peers_) throw ContractError(getBackendName() + " backend: there are no peers that read each other's memory");
   for (const auto* pieces : {&outputs, &inputs})
     for (const auto& t : *pieces)
       if (t.defined() && !(t.is_cuda() && supportsTensorAlloc(t.device().index())))
@@ -31,7 +32,6 @@ void ProcessBackend::require_pieces(const std::vector<at::Tensor>& outputs, cons
 c10::intrusive_ptr<c10d::Work> ProcessBackend::alltoall(std::vector<at::Tensor>& outputs,
                                                         std::vector<at::Tensor>& inputs, const c10d::AllToAllOptions&) {
   require_pieces(outputs, inputs);
-  if (!peers_) throw ContractError(getBackendName() + " backend: there are no peers that read each other's memory");
   return peers_->alltoall(outputs, inputs);
 }
 

@@ -62,7 +62,7 @@ class ProcessBackend : public c10d::Backend {
                                           const c10d::AllToAllOptions& options = {}) override;
 
  protected:
-  /// One piece a rank, on this rank's GPU, where peers read.
+  /// ContractError unless it is one piece a rank, on this rank's GPU, and peers read it.
   void require_pieces(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs);
 
   std::shared_ptr<peers::PeerCopies> peers_;  // null where the backend itself moves everything

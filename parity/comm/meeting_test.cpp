@@ -1,4 +1,4 @@
-// Ranks of one machine meet, again and again, each with what the others said, and leave nothing behind.
+// Ranks of one machine meet, again and again, each with what the others said; nobody is waited for without an end.
 //
 //   mpirun -n 4 cpize_meeting_test
 #include "comm/mpi/meeting.hpp"

@@ -1,7 +1,6 @@
 #include "code_text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "code_walk.hpp"
@@ -10,8 +9,6 @@ namespace cpize::tool {
 namespace {
 
 bool among(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
 bool is_quote(char c) { return c == '"' || c == '\''; }
 

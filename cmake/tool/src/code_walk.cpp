@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
-
 // what code is made of; $, \u00e9 or UTF-8 in a name are understood by some
 bool is_basic(char c) {
   return is_word(c) || std::string_view("!#%&()*+,-./:;<=>?[]^{|}~'").find(c) != std::string_view::npos;
@@ -20,6 +18,8 @@ bool is_basic(char c) {
 }  // namespace
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 

@@ -22,6 +22,7 @@ struct Piece {
 };
 
 bool is_word(char c);  // letter, digit or underscore
+bool is_digit(char c);
 bool is_blank(char c);
 
 class CodeWalk {

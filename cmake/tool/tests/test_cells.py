@@ -193,6 +193,8 @@ def asked_for():
     toy.red("drive", expect=3, says="2 ranks over NCCL, which need 2 GPUs, and here: 1 GPU", **machine(1))
     prove("map", CPIZE_RANKS_PER_GPU="2", **machine(1))
     check(re.search("nccl/.*green.*, 2 ranks a GPU", toy.ok("evidence", "map")), "evidence says that ranks share a GPU")
+    prove("infra", **machine(2))
+    check("ranks a GPU" not in toy.ok("evidence", "infra"), "with a GPU each they do not")
     toy.cmake("-DCPIZE_BACKEND=threads", "-DCPIZE_ARGUMENTS=")
 
 

@@ -8,7 +8,7 @@
 namespace cpize::comm::mpi {
 
 /// A port of the loopback that the system chose and rank 0 serves. Coming and leaving are collectives of the endpoint,
-/// so nobody else may call it meanwhile. Who does not come within the timeout of a call is a PeerError there.
+/// so nobody else may call it meanwhile. A call of the store throws libtorch's error where others do not come in time.
 class Meeting {
  public:
   /// ConfigError on every rank where they are on several machines, or where rank 0 can serve nothing.

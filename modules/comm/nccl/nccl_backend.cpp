@@ -104,7 +104,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall_base(at::Tensor& output, at
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
-                                                     const c10d::AllToAllOptions& options) {
+                                                     const c10d::AllToAllOptions&) {
   require_pieces(outputs, inputs);
   PostedOperation operation{c10d::OpType::ALLTOALL_BASE, c10d::ReduceOp::SUM, {}, {}, {}, {}, {}};
   const auto note = [&](const std::vector<at::Tensor>& pieces, at::Tensor& one, std::vector<std::int64_t>& splits) {
@@ -116,7 +116,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::alltoall(std::vector<at::Tensor>& ou
   note(outputs, operation.output, operation.output_splits);
   note(inputs, operation.input, operation.input_splits);
   check(std::move(operation));
-  return ProcessBackend::alltoall(outputs, inputs, options);
+  return peers_->alltoall(outputs, inputs);
 }
 
 c10::intrusive_ptr<c10d::Work> NcclBackend::barrier(const c10d::BarrierOptions& options) {
